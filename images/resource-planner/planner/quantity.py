@@ -12,7 +12,7 @@ Known differences from upstream:
   billions of digits.
 * `bytes` is the true value where upstream's `Value()` overflows int64 and wraps, and rounds every negative fraction
   away from zero where upstream's slow road rounds some toward it.
-* White space around the text is refused, as `ParseQuantity` does; upstream's JSON decoder strips it first, as `of` does.
+* White space around the text is refused, as by `ParseQuantity`; upstream's JSON decoder strips it first, as `of` does.
 """
 
 import math
