@@ -1,0 +1,61 @@
+# `make test` is everything CI runs; `make demo` needs neither Go nor a cluster. Each target does its own set-up.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+ROOM ?=
+PYTEST_ARGS ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed-$(shell cat requirements-dev.txt 2>/dev/null | sha256sum | cut -c1-16)
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z][a-zA-Z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+.PHONY: setup
+setup: $(STAMP) ## one virtual environment with everything that is pinned
+
+$(STAMP): requirements-dev.txt
+	@echo "installing the pinned packages into $(VENV)"
+	@python3 -m venv --clear $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable images/resource-planner
+	@touch $@
+
+.PHONY: lint
+lint: setup ## ruff and the strict type checker
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+
+.PHONY: test
+test: lint ## everything CI runs; ROOM=hooks for one room of tests
+	@$(PY) -m pytest tests/$(ROOM) $(PYTEST_ARGS)
+
+.PHONY: demo
+demo: setup ## example dumps → plan → hooks → Helm engine → manifests, a table and a picture in out/demo
+	@$(PY) -m demo
+
+.PHONY: plan
+plan: setup ## a plan from dumps or a replay file: make plan FILE=…
+	@$(VENV)/bin/planner plan -f $(FILE)
+
+.PHONY: explain
+explain: setup ## why one order is where it is: make explain FILE=… ORDER=ns/name
+	@$(VENV)/bin/planner explain $(ORDER) -f $(FILE)
+
+.PHONY: render
+render: setup ## one scenario's manifests: make render CASE=…
+	@$(PY) -m tools.render $(CASE)
+
+.PHONY: testbed
+testbed: setup ## a real API server, scheduler and addon-operator with the module, until Ctrl-C
+	@PYTHONPATH=tools $(PY) -m testbed up
+
+.PHONY: e2e
+e2e: setup ## the chain from order to pod on the test bed
+	@$(PY) -m pytest tests/e2e $(PYTEST_ARGS)
+
+.PHONY: bench-sizing
+bench-sizing: setup ## predicted bytes against the engine's own reports
+	@$(PY) -m benchmarks.sizing
