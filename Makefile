@@ -4,6 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 ROOM ?=
 PYTEST_ARGS ?=
+export PYTHONPATH := $(CURDIR)/tools:$(CURDIR)/hooks:$(CURDIR)/images/resource-planner:$(CURDIR)
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-$(shell cat requirements-dev.txt 2>/dev/null | sha256sum | cut -c1-16)
@@ -46,11 +47,11 @@ explain: setup ## why one order is where it is: make explain FILE=… ORDER=ns/n
 
 .PHONY: render
 render: setup ## one scenario's manifests: make render CASE=…
-	@$(PY) -m tools.render $(CASE)
+	@$(PY) -m render $(CASE)
 
 .PHONY: testbed
 testbed: setup ## a real API server, scheduler and addon-operator with the module, until Ctrl-C
-	@PYTHONPATH=tools $(PY) -m testbed up
+	@$(PY) -m testbed up
 
 .PHONY: e2e
 e2e: setup ## the chain from order to pod on the test bed
