@@ -1,0 +1,3 @@
+module github.com/werf/nelm
+
+go 1.26.0
