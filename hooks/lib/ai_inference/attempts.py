@@ -1,0 +1,95 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""When a refused order is tried again: at once when anything about it changed, else after a pause that grows.
+
+A hook is a process per event, so the memory is a file beside the operator's other temporary files. It only saves work:
+lost, every refused order is tried once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from lib.ai_inference.conditions import Outcome
+from lib.ai_inference.decide import Work
+from lib.ai_inference.world import Key
+
+PAUSES: Final = (5, 15, 30)
+"""Seconds before the second, third and every later attempt. A schedule runs the hook twice a minute: an order comes up
+within a minute after the cause is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    hash: str
+    failures: int
+    due: float
+
+
+Ledger = dict[str, Attempt]
+
+
+def _file() -> Path:
+    contexts = os.environ.get("BINDING_CONTEXT_PATH")
+    folder = Path(contexts).parent if contexts else Path(tempfile.gettempdir())
+    return folder / "ai-inference-attempts.json"
+
+
+def read() -> Ledger:
+    """What earlier runs noted; empty when there is no file or it cannot be read."""
+    try:
+        noted = json.loads(_file().read_text())
+        return {uid: Attempt(*entry) for uid, entry in noted.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def write(ledger: Ledger) -> None:
+    path = _file()
+    fresh = path.with_suffix(f".{os.getpid()}")
+    try:
+        fresh.write_text(json.dumps({uid: [entry.hash, entry.failures, entry.due] for uid, entry in ledger.items()}))
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+
+
+def due(work: Work, ledger: Ledger, clock: float) -> Work:
+    """The part of the work whose time has come. `clock` in seconds."""
+
+    def waits(uid: str, hash_: str) -> bool:
+        noted = ledger.get(uid)
+        # A clock that was set back must not hold anybody for long.
+        return noted is not None and noted.hash == hash_ and clock < noted.due <= clock + max(PAUSES)
+
+    return replace(
+        work,
+        applies=tuple(apply for apply in work.applies if not waits(apply.order.uid, apply.hash)),
+        scales=tuple(item for item in work.scales if not waits(item[0].uid, "scale")),
+        nudges=tuple(item for item in work.nudges if not waits(f"{item.kind}/{item.namespace}/{item.name}", "")),
+    )
+
+
+def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: float) -> Ledger:
+    """The ledger after this run: `work` is what was attempted. Orders that are applied, or gone, are forgotten."""
+    result = {uid: entry for uid, entry in ledger.items() if entry.due > clock - 10 * max(PAUSES)}
+    attempted = [(apply.order, apply.hash) for apply in work.applies] + [(order, "scale") for order, _ in work.scales]
+    for order, hash_ in attempted:
+        outcome = outcomes.get(order.key)
+        if outcome is None or outcome.reason is None:
+            result.pop(order.uid, None)
+            continue
+        before = ledger.get(order.uid)
+        failures = before.failures if before is not None and before.hash == hash_ else 0
+        pause = PAUSES[min(failures, len(PAUSES) - 1)]
+        result[order.uid] = Attempt(hash_, failures + 1, clock + pause)
+    for item in work.nudges:
+        result[f"{item.kind}/{item.namespace}/{item.name}"] = Attempt("", 1, clock + PAUSES[-1] - 2)
+    return result

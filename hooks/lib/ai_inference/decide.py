@@ -1,0 +1,342 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""Snapshots → what is to be written: which orders are applied, what is deleted, which statuses and events are new.
+
+Pure. Nothing goes because a list was empty: an object is deleted only after a complete apply of its own order, and an
+order that is not placed at present, or whose plan is of an earlier generation, leaves what stands as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lib.ai_inference import conditions, names, values
+from lib.ai_inference.conditions import Outcome, View
+from lib.ai_inference.world import Key, Order, Refused, Replica, Standing, Workload, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A StatefulSet is to be given `replicas` through its scale subresource; `uid` None: it is about to be born."""
+
+    name: str
+    uid: str | None
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nudge:
+    """A controller that backs off for minutes is made to look again: an annotation on what it failed at."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """An Event on an order (or a class: namespace empty). Equal events share a name, so that they count up."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apply:
+    """The workload of one order is to stand as `values` say. `standing`: what stands of it, by kind and name."""
+
+    order: Order
+    values: Mapping[str, Any]
+    hash: str
+    standing: Mapping[tuple[str, str], Standing]
+    replicas: int
+    """Of the set at its birth."""
+    rebuild: Workload | None
+    """A set that must go first, because a region that cannot be changed in place has to."""
+
+    @property
+    def key(self) -> Key:
+        return self.order.key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetStatus:
+    order: Order
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Everything to be written for the orders' workloads in one run."""
+
+    wanted: Mapping[Key, Apply]
+    """What should stand, of each order that is placed; those whose `applies` below differ from what stands."""
+    unfit: Mapping[Key, Outcome]
+    """Orders whose plan does not say what its contract promises."""
+    applies: tuple[Apply, ...]
+    scales: tuple[tuple[Order, Scale], ...]
+    deletes: tuple[Delete, ...]
+    nudges: tuple[Nudge, ...]
+
+
+def work(world: World, templates: str) -> Work:
+    """What differs between what should stand and what stands. `templates` is the digest of the order templates.
+
+    Serving orders come first, then the oldest names: a module upgrade is felt last by those who have nothing yet.
+    """
+    wanted_by_key: dict[Key, Apply] = {}
+    unfit: dict[Key, Outcome] = {}
+    applies: list[Apply] = []
+    scales: list[tuple[Order, Scale]] = []
+    deletes: list[Delete] = []
+    nudges: list[Nudge] = []
+    for order in world.orders:
+        if order.deleting:
+            continue
+        workload = world.workload(order)
+        try:
+            apply = wanted(world, order, templates)
+        except (KeyError, TypeError, ValueError) as error:
+            unfit[order.key] = Outcome(reason="WorkloadRefused", message=f"the plan cannot be read: {error!r}")
+            continue
+        if apply is not None:
+            wanted_by_key[order.key] = apply
+        if apply is not None and differs(apply):
+            applies.append(apply)
+        elif workload is not None:
+            scale = clamped(order, workload)
+            if scale is not None:
+                scales.append((order, scale))
+        if workload is not None:
+            deletes += never_served(world, order, workload)
+            nudges += refused_by_controllers(world, order, workload)
+    applies.sort(key=lambda item: -(_ready(world, item.order)))
+    return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales),
+                deletes=tuple(deletes), nudges=tuple(nudges))  # fmt: skip
+
+
+def wanted(world: World, order: Order, templates: str) -> Apply | None:
+    """What should stand for the order; None: leave everything as it is (no current placement, or no class to read)."""
+    plan = order.placement
+    service_class = world.classes.get(order.spec.get("inferenceServiceClassName") or "")
+    if plan is None or service_class is None:
+        return None
+    workload = world.workload(order)
+    outdated = workload is not None and bool(older_replicas(world, order, workload))
+    order_values = values.stamped(
+        values.of(order, plan, service_class, world.platform, standing=workload, outdated=outdated), templates
+    )
+    rebuild = workload
+    if workload is not None and (workload.storage is None) == (not order_values["storage"]):
+        rebuild = None
+    return Apply(
+        order=order,
+        values=order_values,
+        hash=order_values["annotations"][names.HASH],
+        standing={(item.kind, item.name): item for item in world.own(order)},
+        replicas=birth_replicas(plan),
+        rebuild=rebuild,
+    )
+
+
+def contained(order_values: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """Kind and name of everything the values make stand."""
+    name = order_values["name"]
+    found = {
+        ("StatefulSet", name),
+        ("Service", name),
+        ("ResourceClaimTemplate", order_values["claimTemplate"]["name"]),
+    }
+    if order_values["budget"]:
+        found.add(("PodDisruptionBudget", name))
+    if order_values["token"]:
+        found.add(("Secret", order_values["token"]["secretName"]))
+    return frozenset(found)
+
+
+def differs(apply: Apply) -> bool:
+    """An object is missing, on its way out, made from other values, or stands without being contained any more."""
+    for identity in contained(apply.values):
+        standing = apply.standing.get(identity)
+        if standing is None or standing.deleting:
+            return True
+        # The token Secret is created once and never applied again.
+        if standing.hash != apply.hash and standing.kind != "Secret":
+            return True
+    return bool(prunable(apply))
+
+
+def prunable(apply: Apply) -> tuple[Standing, ...]:
+    """What stands of this order and is contained no longer. Tokens stay: clients hold them; they go with the order."""
+    keep = contained(apply.values)
+    return tuple(
+        item
+        for identity, item in apply.standing.items()
+        if identity not in keep and item.kind != "Secret" and not item.deleting
+    )
+
+
+def birth_replicas(plan: Mapping[str, Any]) -> int:
+    replicas = plan["replicas"]
+    return max(1, min(int(replicas["min"]), int(replicas["bound"])))
+
+
+def clamped(order: Order, workload: Workload) -> Scale | None:
+    """Bring a set back between its bounds: a birth that was interrupted, an edited class, a lowered bound.
+
+    Within the bounds the number belongs to the autoscaler (or to whoever scaled it) and is left alone.
+    """
+    plan = order.placement
+    if plan is None or workload.deleting:
+        return None
+    least, most = birth_replicas(plan), max(1, int(plan["replicas"]["bound"]))
+    replicas = min(max(workload.replicas, least), most)
+    if replicas == workload.replicas:
+        return None
+    return Scale(name=workload.name, uid=workload.uid, replicas=replicas)
+
+
+def older_replicas(world: World, order: Order, workload: Workload) -> tuple[Replica, ...]:
+    """Replicas of an earlier template. A set whose status lags behind its spec is taken to have only such."""
+    pods = world.replicas_of(workload, order)
+    if not workload.observed:
+        return pods
+    return tuple(pod for pod in pods if pod.revision != workload.revision)
+
+
+def never_served(world: World, order: Order, workload: Workload) -> tuple[Delete, ...]:
+    """Pods of an earlier template that never served anybody: `OnDelete` alone would keep them pending for ever."""
+    if not workload.observed or workload.deleting or workload.strategy != "OnDelete":
+        return ()
+    return tuple(
+        Delete(kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        for pod in older_replicas(world, order, workload)
+        if not pod.served and not pod.ready and not pod.deleting
+    )
+
+
+def refusals(world: World, order: Order, workload: Workload) -> tuple[Refused, ...]:
+    """Events about pods and claims that could not be made and still are not; older ones are history."""
+    found: list[Refused] = []
+    if workload.current < workload.replicas:
+        found += world.refused.get(workload.uid, ())
+    for pod in world.replicas_of(workload, order):
+        # A pod whose claim was refused has no condition at all; once it has one the claim is there.
+        if not pod.ready and not pod.served and pod.unschedulable is None and not pod.waiting and not pod.gates:
+            found += world.refused.get(pod.uid, ())
+    return tuple(sorted(found, key=lambda event: (event.created, event.name)))
+
+
+def refused_by_controllers(world: World, order: Order, workload: Workload) -> tuple[Nudge, ...]:
+    subjects = {event.subject_uid for event in refusals(world, order, workload)}
+    nudges = [Nudge(kind="StatefulSet", namespace=order.namespace, name=workload.name)] * (workload.uid in subjects)
+    nudges += [
+        Nudge(kind="Pod", namespace=pod.namespace, name=pod.name)
+        for pod in world.replicas_of(workload, order)
+        if pod.uid in subjects
+    ]
+    return tuple(nudges)
+
+
+def reports(
+    world: World, due: Work, outcomes: Mapping[Key, Outcome], now: str
+) -> tuple[tuple[SetStatus, ...], tuple[Record, ...]]:
+    """Statuses that changed and the events that go with them. `outcomes`: of the orders that were attempted."""
+    statuses: list[SetStatus] = []
+    records: list[Record] = []
+    for order in world.orders:
+        if order.deleting:
+            continue
+        outcome = due.unfit.get(order.key) or outcomes.get(order.key)
+        seen = view(world, order, due.wanted.get(order.key), outcome)
+        status = conditions.status(seen, now)
+        if status != dict(order.status):
+            statuses.append(SetStatus(order=order, status=status))
+        records += events(order, seen, status)
+    return tuple(statuses), tuple(records)
+
+
+def view(world: World, order: Order, apply: Apply | None, outcome: Outcome | None) -> View:
+    workload = world.workload(order)
+    return View(
+        order=order,
+        service_class=world.classes.get(order.spec.get("inferenceServiceClassName") or ""),
+        workload=workload,
+        replicas=world.replicas_of(workload, order) if workload is not None else (),
+        refused=refusals(world, order, workload) if workload is not None else (),
+        outcome=outcome,
+        unapplied=apply is not None and differs(apply),
+        internal_url=f"http://{order.name}.{order.namespace}.svc.{world.platform.cluster_domain}:80",
+        terminating=order.namespace in world.terminating,
+    )
+
+
+def events(order: Order, seen: View, status: Mapping[str, Any]) -> Sequence[Record]:
+    """Events of one order in this run. Each follows a change written in the same run, so none repeats by itself."""
+    found: list[tuple[str, str, str]] = []
+    before = {item.get("type"): item for item in order.status.get("conditions") or ()}.get("WorkloadReady") or {}
+    outcome, workload, plan = seen.outcome, seen.workload, order.placement
+    if outcome is not None and outcome.reason == "WorkloadRefused" and outcome.message != before.get("message"):
+        found.append(("Warning", "WorkloadRefused", outcome.message))
+    applied = outcome is not None and outcome.reason is None
+    if applied and workload is not None and plan is not None:
+        placement = values.placement(plan)
+        if workload.placement not in (None, placement):
+            found.append(("Normal", "PlanChanged", f"{workload.placement} → {placement}"))
+        settled = diverging(workload, plan)
+        if settled is not None:
+            found.append(("Warning", "SettledRegionKept", settled))
+    old, new = ((part.get("replicas") or {}).get("bound") for part in (order.status, status))
+    if old is not None and new is not None and old != new and _same_class_bounds(order.status, status):
+        reason, kind = ("BoundLowered", "Warning") if new < old else ("BoundRestored", "Normal")
+        found.append((kind, reason, f"replicas are bound to {new} (was {old})"))
+    return [
+        Record(
+            kind="InferenceService", namespace=order.namespace, name=order.name, uid=order.uid,
+            type=kind, reason=reason, message=message,
+        )
+        for kind, reason, message in found
+    ]  # fmt: skip
+
+
+def diverging(workload: Workload, plan: Mapping[str, Any]) -> str | None:
+    """How the settled model volume differs from what the plan asks for now; None: it does not."""
+    volume = plan.get("volume")
+    if not volume or workload.storage is None:
+        return None
+    spec = workload.storage["spec"]
+    size = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    storage_class = spec.get("storageClassName") or ""
+    if (size, storage_class) == (str(volume["size"]), volume.get("storageClassName") or ""):
+        return None
+    return (
+        f"the model volume keeps {size} of {storage_class or 'the default storage class'}; "
+        f"the plan asks for {volume['size']} of {volume.get('storageClassName') or 'the default storage class'}"
+    )
+
+
+def _same_class_bounds(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return all(
+        (old.get("replicas") or {}).get(name) == (new.get("replicas") or {}).get(name) for name in ("min", "max")
+    )
+
+
+def _ready(world: World, order: Order) -> int:
+    workload = world.workload(order)
+    return min(1, workload.ready) if workload is not None else 0

@@ -1,0 +1,251 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""What one run of `orders.py` sees: typed records of its snapshots and of the values the platform supplies.
+
+Reading is total. Absent facts are None or empty, and an object that lacks what makes it ours (no label of an order) is
+left out: it cannot belong to any order's workload.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lib.ai_inference import kinds
+
+Json = Mapping[str, Any]
+Key = tuple[str, str]
+"""Namespace and name of an order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """An InferenceService; `plan` is None until the planner answered for the first time."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    deleting: bool
+    spec: Json
+    plan: Json | None
+    status: Json
+    """The status without the plan: what this hook wrote last."""
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def planned(self) -> Json | None:
+        """The plan, when it answers the order as it stands now; else None."""
+        if self.plan is not None and self.plan.get("observedGeneration") == self.generation:
+            return self.plan
+        return None
+
+    @property
+    def placement(self) -> Json | None:
+        """The current plan, when it places the order; else None."""
+        plan = self.planned
+        return plan if plan is not None and plan.get("decision") == "Placed" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceClass:
+    """What the hooks need of an InferenceServiceClass; the rest is the planner's."""
+
+    name: str
+    generation: int
+    authentication: str
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """An object that carries our labels; `order_uid` says whose it is, `hash` from which values it was made."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    deleting: bool
+    order_uid: str | None
+    hash: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload(Standing):
+    """An order's StatefulSet."""
+
+    edit: str | None
+    pod: str | None
+    placement: str | None
+    release: str | None
+    strategy: str | None
+    replicas: int
+    """What its spec asks for."""
+    current: int
+    """Pods it has made."""
+    ready: int
+    revision: str | None
+    """Update revision; of the template as it stands only when `observed`."""
+    observed: bool
+    storage: Json | None
+    blocked: str | None
+    """Why ai-models does not deliver the model; None: it does or will."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """A pod of an order."""
+
+    namespace: str
+    name: str
+    uid: str
+    deleting: bool
+    owner: str | None
+    release: str | None
+    revision: str | None
+    ready: bool
+    served: bool
+    """Its runtime has started at least once."""
+    gates: tuple[str, ...]
+    unschedulable: str | None
+    waiting: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A pod or claim that a controller could not make: the only trace of it is an Event."""
+
+    name: str
+    subject_uid: str
+    message: str
+    created: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """What the platform and the module's own build supply to every workload."""
+
+    registry: str
+    digests: Mapping[str, str]
+    cluster_domain: str
+
+    def image(self, name: str) -> str:
+        return f"{self.registry}@{self.digests.get(name, '')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    orders: tuple[Order, ...]
+    classes: Mapping[str, ServiceClass]
+    standing: Mapping[Key, tuple[Standing, ...]]
+    replicas: Mapping[Key, tuple[Replica, ...]]
+    refused: Mapping[str, tuple[Refused, ...]]
+    """By the uid of the StatefulSet or pod that the event is about."""
+    terminating: frozenset[str]
+    platform: Platform
+
+    def own(self, order: Order) -> tuple[Standing, ...]:
+        """What stands for exactly this order (an order made again under an old name has another uid)."""
+        return tuple(item for item in self.standing.get(order.key, ()) if item.order_uid == order.uid)
+
+    def workload(self, order: Order) -> Workload | None:
+        for item in self.own(order):
+            if isinstance(item, Workload) and item.name == order.name:
+                return item
+        return None
+
+    def replicas_of(self, workload: Workload, order: Order) -> tuple[Replica, ...]:
+        return tuple(pod for pod in self.replicas.get(order.key, ()) if pod.owner == workload.uid)
+
+
+def read(snapshots: Mapping[str, Sequence[Json]], values: Json) -> World:
+    """The world of one run, from filter results and the module's values."""
+
+    def items(name: str) -> Iterable[Json]:
+        return (found for entry in snapshots.get(name, ()) if isinstance(found := entry.get("filterResult"), dict))
+
+    standing: dict[Key, list[Standing]] = defaultdict(list)
+    for item in items(kinds.WORKLOADS.name):
+        if item["order"]:
+            standing[item["namespace"], item["order"]].append(_workload(item))
+    for bound in kinds.STANDING:
+        for item in items(bound.name):
+            if item["order"]:
+                standing[item["namespace"], item["order"]].append(Standing(kind=bound.kind, **_common(item)))
+    replicas: dict[Key, list[Replica]] = defaultdict(list)
+    for item in items(kinds.PODS.name):
+        if item["order"]:
+            replicas[item["namespace"], item["order"]].append(_replica(item))
+    refused: dict[str, list[Refused]] = defaultdict(list)
+    for bound in (kinds.REFUSED_PODS, kinds.REFUSED_CLAIMS):
+        for item in items(bound.name):
+            refused[item["uid"]].append(
+                Refused(name=item["name"], subject_uid=item["uid"], message=item["message"], created=item["created"])
+            )
+    return World(
+        orders=tuple(sorted((_order(item) for item in items(kinds.ORDERS.name)), key=lambda order: order.key)),
+        classes={item["name"]: service_class(item) for item in items(kinds.CLASSES.name)},
+        standing={key: tuple(found) for key, found in standing.items()},
+        replicas={key: tuple(sorted(found, key=lambda pod: pod.name)) for key, found in replicas.items()},
+        refused={uid: tuple(sorted(found, key=lambda event: event.created)) for uid, found in refused.items()},
+        terminating=frozenset(item["name"] for item in items(kinds.NAMESPACES.name) if item["terminating"]),
+        platform=platform(values),
+    )
+
+
+def service_class(item: Json) -> ServiceClass:
+    """A class with the defaults of `api.md` for blocks that its author left out."""
+    spec = item.get("spec") or {}
+    return ServiceClass(
+        name=item["name"],
+        generation=item["generation"],
+        authentication=(spec.get("exposurePolicy") or {}).get("authentication") or "Token",
+        strategy=(spec.get("updatePolicy") or {}).get("strategy") or "RollingUpdate",
+    )
+
+
+def platform(values: Json) -> Platform:
+    given = values.get("global") or {}
+    images = given.get("modulesImages") or {}
+    return Platform(
+        registry=(images.get("registry") or {}).get("base") or "",
+        digests=(images.get("digests") or {}).get("aiInference") or {},
+        cluster_domain=(given.get("discovery") or {}).get("clusterDomain") or "cluster.local",
+    )
+
+
+def _order(item: Json) -> Order:
+    return Order(
+        namespace=item["namespace"], name=item["name"], uid=item["uid"], generation=item["generation"],
+        deleting=item["deleting"], spec=item["spec"], plan=item["plan"], status=item["status"],
+    )  # fmt: skip
+
+
+def _common(item: Json) -> dict[str, Any]:
+    return {
+        "namespace": item["namespace"], "name": item["name"], "uid": item["uid"], "deleting": item["deleting"],
+        "order_uid": item["orderUid"], "hash": item["hash"],
+    }  # fmt: skip
+
+
+def _workload(item: Json) -> Workload:
+    blocked = None
+    if item["blockedReason"]:
+        blocked = ": ".join(part for part in (item["blockedReason"], item["blockedMessage"]) if part)
+    same = ("edit", "pod", "placement", "release", "strategy", "replicas", "current", "ready", "revision", "observed")
+    return Workload(
+        kind="StatefulSet", **_common(item), **{name: item[name] for name in same},
+        storage=item["storage"], blocked=blocked,
+    )  # fmt: skip
+
+
+def _replica(item: Json) -> Replica:
+    same = ("namespace", "name", "uid", "deleting", "owner", "release", "revision", "ready", "served",
+            "unschedulable", "waiting")  # fmt: skip
+    return Replica(**{name: item[name] for name in same}, gates=tuple(item["gates"]))

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""Orders, plans, classes and standing workloads → each order's workload, status and events. Writes no values.
+
+decide (pure) → render → execute; see `lib/ai_inference`. Orders are applied one by one, outside the module's release:
+whatever is refused to one order stays with it.
+"""
+
+import json
+import time
+
+from deckhouse import hook
+from lib.ai_inference import attempts, decide, execute, kinds, metrics, render, world
+
+QUEUE = "/modules/ai-inference/orders"
+CONFIG = {
+    "configVersion": "v1",
+    "settings": {"executionMinInterval": "1s", "executionBurst": 3},
+    "kubernetes": [bound.binding(group="orders", queue=QUEUE) for bound in kinds.BOUND],
+    "schedule": [{"name": "retry", "crontab": "*/30 * * * * *", "group": "orders", "queue": QUEUE}],
+}
+
+
+def main(ctx: hook.Context) -> None:
+    seen = world.read(ctx.snapshots, ctx.values)
+    work = decide.work(seen, render.templates_digest())
+    ledger = attempts.read()
+    due = attempts.due(work, ledger, time.time())
+    outcomes = {}
+    if due.applies or due.scales or due.deletes or due.nudges:
+        outcomes = execute.run(due)
+        attempts.write(attempts.noted(due, outcomes, ledger, time.time()))
+    statuses, records = decide.reports(seen, work, outcomes, execute.now())
+    if statuses or records:
+        execute.report(statuses, records)
+    metrics.orders(ctx.metrics, seen, work)
+
+
+if __name__ == "__main__":
+    hook.run(main, config=json.dumps(CONFIG))
