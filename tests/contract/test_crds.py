@@ -64,7 +64,9 @@ def test_every_field_is_described(kind: str) -> None:
     silent = [
         path
         for path, child in nodes(schema(kind))
-        if not path.endswith(("[]", "{}")) and not child.get("description", "").strip()
+        if not path.endswith(("[]", "{}"))
+        and path != "metadata"  # the API server takes no description there
+        and not child.get("description", "").strip()
     ]
     assert silent == []
 
