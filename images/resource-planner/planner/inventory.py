@@ -350,22 +350,26 @@ def usable(node: Node, driver: str) -> bool:
     )
 
 
-def charged(capacity: Capacity, asked: Amount | None) -> Amount | None:
+def charged(capacity: Capacity, asked: Amount | None, *, whole_ranges: bool = False) -> Amount | None:
     """What a share that asks `asked` (None: names no amount) is charged; None: the policy knows no such amount.
 
     Nothing asked: the policy's default, without one the whole value. Otherwise rounded up to the next amount that the
-    policy knows. The result may exceed what is free or even the whole. Source: KEP-5075, `capacity.requestPolicy`.
+    policy knows. The result may exceed what is free or even the whole. `whole_ranges`: as before 1.37, where a range's
+    numbers are rounded up to whole ones first. Source: KEP-5075, `capacity.requestPolicy`.
     """
     policy = capacity.policy
-    if asked is None:
-        return capacity.value if policy is None or policy.default is None else policy.default
     if policy is None:
-        return asked
-    amount = _rounded(policy, asked)
+        return capacity.value if asked is None else asked
+    if asked is None:
+        amount = capacity.value if policy.default is None else policy.default
+    else:
+        amount = _rounded(policy, asked, whole_ranges)
     if policy.default is not None and amount == policy.default:
         return amount
     if policy.ranged:
-        return None if policy.maximum is not None and amount > policy.maximum else amount
+        if policy.maximum is not None and amount > policy.maximum:
+            return None
+        return amount if _on_step(policy, amount, whole_ranges) else None
     return amount if not policy.values or amount in policy.values else None
 
 
@@ -528,7 +532,7 @@ def build(
             )
     devices: list[Device] = []
     reading = _Reading(nodes=by_name, rules=tuple(rules))
-    for (driver, pool), newest in _newest(slices):
+    for (driver, pool), newest in newest_generations(slices):
         trouble = pool_trouble(newest, kubernetes)
         if trouble is not None:
             problems.append(Problem(driver=driver, pool=pool, trouble=trouble[0], message=trouble[1]))
@@ -610,7 +614,7 @@ def pool_trouble(newest: Sequence[Slice], kubernetes: tuple[int, int]) -> tuple[
     return None
 
 
-def _newest(slices: Sequence[Slice]) -> list[tuple[PoolKey, list[Slice]]]:
+def newest_generations(slices: Sequence[Slice]) -> list[tuple[PoolKey, list[Slice]]]:
     """The slices of each pool's newest generation, pools and slices in the scheduler's order."""
     pools: dict[PoolKey, list[Slice]] = {}
     for part in sorted(slices, key=lambda part: (part.driver, part.pool, part.name)):
@@ -776,19 +780,31 @@ def _policy_key(policy: Policy | None) -> tuple[object, ...]:
     return policy.default, policy.values, policy.minimum, policy.maximum, policy.step, policy.ranged
 
 
-def _rounded(policy: Policy, asked: Amount) -> Amount:
+def _rounded(policy: Policy, asked: Amount, whole: bool) -> Amount:
     if policy.ranged and policy.minimum is not None:
-        if asked <= policy.minimum:
+        if asked < policy.minimum:
             return policy.minimum
-        if policy.step:
-            return policy.minimum + -(-(asked - policy.minimum) // policy.step) * policy.step
-        return asked
+        if not policy.step:
+            return asked
+        minimum, step, amount = _range(policy.minimum, policy.step, asked, whole)
+        return minimum + _ceiling(amount - minimum, step) * step
     if policy.values and not policy.ranged:
         return next((value for value in policy.values if value >= asked), asked)
     return asked
 
 
-def _ceiling(amount: Amount, divisor: int) -> int:
+def _on_step(policy: Policy, amount: Amount, whole: bool) -> bool:
+    if not policy.step or policy.minimum is None:
+        return True
+    minimum, step, exactly = _range(policy.minimum, policy.step, amount, whole)
+    return (exactly - minimum) % step == 0
+
+
+def _range(minimum: Amount, step: Amount, amount: Amount, whole: bool) -> tuple[Amount, Amount, Amount]:
+    return (ceil(minimum), ceil(step), ceil(amount)) if whole else (minimum, step, amount)
+
+
+def _ceiling(amount: Amount, divisor: Amount) -> int:
     return int(-(-amount // divisor))
 
 
@@ -819,6 +835,7 @@ __all__ = [
     "exclusive_request",
     "judging_key",
     "largest",
+    "newest_generations",
     "pool_trouble",
     "quantities",
     "selects",
