@@ -3,7 +3,7 @@
 
 """A picture of the devices and of who sits where: one HTML file with inline SVG that needs no network.
 
-It draws what it is given and decides nothing. Sizes are bytes; a card is drawn as wide as its memory, against the largest card.
+It draws what it is given and decides nothing. Sizes are bytes; a card is as wide as its memory, against the largest card.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Bar:
 
 
 def bars(card: Card, largest: int) -> tuple[Bar, ...]:
-    """The card's seats from left to right, then what is free; a seat too narrow for its label keeps it in its tooltip."""
+    """The card's seats from left to right, then what is free; a narrow seat keeps its label in its tooltip."""
     scale = WIDTH / largest if largest else 0.0
     out: list[Bar] = []
     x = 0.0

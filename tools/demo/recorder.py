@@ -3,8 +3,8 @@
 
 """An address on loopback that takes what a hook applies and keeps it as files, where no cluster is at hand.
 
-It stands where the API server would: looked-up objects are absent, applied ones become manifests. It judges nothing; the
-test bed has the real server. The value of a token is not kept.
+It stands where the API server would: what is looked up is absent, what is applied becomes a manifest. It judges
+nothing; the test bed has the real server. The value of a token is not kept.
 """
 
 from __future__ import annotations
