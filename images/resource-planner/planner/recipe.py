@@ -412,9 +412,9 @@ def launch(
     """The start on `count` devices that give this order `memory` bytes each, of `device_total` that CUDA reports.
 
     Context and concurrency are the largest that fit: the wish, then less concurrency, then less context, never below
-    the floors. `shared` says that others use the rest of the device; alone on it, the cache takes what would lie idle,
-    up to the engine's default part of the device. With the weights unknown the recipe's budgets are pinned and everything the
-    order has is given to the engine. Raises ValueError for sizes below 1.
+    the floors. `shared` says that others use the rest of the device; a chat model alone on it gets as cache what would lie
+    idle, up to the engine's default part of the device. With the weights unknown the recipe's budgets are pinned and
+    everything the order has is given to the engine. Raises ValueError for sizes below 1.
     """
     if memory < 1 or device_total < 1 or count < 1:
         raise ValueError("memory, device total and count must be at least 1")
@@ -429,21 +429,20 @@ def launch(
             recipe=recipe, needed=least.total + sizing.CUDA_CONTEXT, free=min(memory, device_total), estimate=least
         )
     estimate = fit.estimate
-    given: Bytes
-    needed: Maybe
-    if estimate.total is UNKNOWN or estimate.kv_cache is UNKNOWN:
-        given, kv, needed = max(0, usable), recipe.kv_budget.wanted, UNKNOWN
+    total, kv = estimate.total, estimate.kv_cache
+    needed: Maybe = UNKNOWN
+    if total is UNKNOWN or kv is UNKNOWN:
+        total = max(0, usable)
+        kv = max(recipe.kv_budget.floor, min(recipe.kv_budget.wanted, usable // 4))
     else:
-        kv = estimate.kv_cache
-        if kv and not shared:
-            most = min(usable, device_total * SPARE[0] // SPARE[1])
-            kv += max(0, most - estimate.total)
+        spare = min(usable, device_total * SPARE[0] // SPARE[1]) - total
+        if kv and spare > 0 and not shared and contract is EndpointType.CHAT:
+            kv, total = kv + spare, total + spare
             estimate = _estimate(
                 recipe, facts, context=fit.context, concurrency=fit.concurrency, count=count, dtype=dtype, kv=kv
             )
-            assert estimate.total is not UNKNOWN
-        given, needed = estimate.total, estimate.total + sizing.CUDA_CONTEXT
-    steps = max(1, given * UTILIZATION_STEPS // device_total)
+        needed = total + sizing.CUDA_CONTEXT
+    steps = max(1, total * UTILIZATION_STEPS // device_total)
     utilization = f"{steps // UTILIZATION_STEPS}.{steps % UTILIZATION_STEPS:04d}"
     return Launch(
         recipe=recipe,
@@ -567,8 +566,8 @@ def size_report(
 
     `{weights, kvPerToken, kvCache, activation, graphs, nonTorch, safety, total}`, with `device_memory` also `kvTokens`;
     None stands for what is unknown. Beside them `contextPerProcess`, `kvPerRequest`, `headsDivisible`, what was asked,
-    and `rows`, a list of `{name, bytes, source}`. `context` None means the model's longest, 8192 where nobody states it;
-    `pooling` None means: as the model's own contract has it. Raises ValueError as `sizing.estimate` does.
+    and `rows`, a list of `{name, bytes, source}`. `context` None means the model's longest, 8192 where nobody states
+    it; `pooling` None means: as the model's own contract has it. Raises ValueError as `sizing.estimate` does.
     """
     if context is None:
         context = 8192 if facts.max_context is UNKNOWN else facts.max_context

@@ -334,8 +334,8 @@ def estimate(
 
     `kv_cache` replaces the computed cache (what is given), `activation` stands in where shapes are unknown (a recipe's
     budget). `pooling` says that nothing is sampled, `capture_size` bounds the graphs (default: twice the concurrency,
-    512 at most), `language_only` leaves the towers out. Facts that are unknown give unknown terms and an unknown total. Raises ValueError for sizes
-    below 1, UnknownType for a type the engine does not have.
+    512 at most), `language_only` leaves the towers out. Facts that are unknown give unknown terms and an unknown total.
+    Raises ValueError for sizes below 1, UnknownType for a type the engine does not have.
     """
     if context < 1 or concurrency < 1:
         raise ValueError("context and concurrency must be at least 1")
