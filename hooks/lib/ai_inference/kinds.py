@@ -166,7 +166,7 @@ PATHS: Final = {
 }
 
 APPLIED: Final = ("ResourceClaimTemplate", "Service", "Secret", "PodDisruptionBudget", "StatefulSet")
-"""The sequence in which an order's objects are written: what a set names before it, the set, which holds devices, last."""
+"""In which sequence an order's objects are written: what a set names before it; the set, which holds devices, last."""
 
 
 def path(kind: str, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:

@@ -26,9 +26,9 @@ RUNTIME_PORT: Final = 8000
 """On the loopback interface only: `VLLM_API_KEY` protects a part of the runtime's paths (facts: vLLM, 1.4)."""
 
 TAINT_KEYS: Final = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com", "gpu.deckhouse.io")
-"""Taints of accelerator nodes; the planner counts a node as usable exactly when these and the driver's name admit it."""
+"""Taints of accelerator nodes. The planner counts a node as usable exactly when these or the driver's name admit it."""
 
-# A stop takes preStop (routes forget the replica), then draining, then a margin: grace is strictly greater than the sum.
+# A stop takes preStop (routes forget the replica), then draining, then a margin: grace is greater than the sum.
 PRE_STOP_SECONDS: Final = 15
 DRAIN_SECONDS: Final = 60
 GRACE_SECONDS: Final = 90
