@@ -102,6 +102,15 @@ def test_the_names_in_backticks_are_the_same_in_both_languages(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_both_languages_have_the_same_paragraphs_and_bullets(kind: str) -> None:
+    def shape(text: str) -> list[str]:
+        return [line[:1] if line[:1] == "*" else "text" * bool(line) for line in text.split("\n")]
+
+    english, russian = described(schema(kind)), described(schema(f"doc-ru-{kind}"))
+    assert [path for path in english if shape(english[path]) != shape(russian[path])] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_description_names_the_values_a_field_may_have(kind: str) -> None:
     missing = [
         (path, value)
