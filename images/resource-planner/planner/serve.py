@@ -46,6 +46,8 @@ PATIENCE_SECONDS: Final = 0.5
 """… but none waits longer than this for others."""
 TICK_SECONDS: Final = 1.0
 """How often the loop looks up when nothing changes."""
+BUSY_SECONDS: Final = 300.0
+"""Not alive when one round takes longer than this."""
 REPLAYS: Final = 5
 """How many replay files are kept."""
 SILENT_SECONDS: Final = 30.0
@@ -146,7 +148,7 @@ class Service(Generic[S]):
         self._stopping.set()
 
     def run(self) -> int:
-        """Serve until stopped (0) or until the lease, a thread or the port is lost (1)."""
+        """Serve until stopped (0), or until somebody else leads or the port is lost (1)."""
         server, thread = self._http()
         for watch in self._watches:
             watch.start()
@@ -201,7 +203,7 @@ class Service(Generic[S]):
                 raise NotReady(
                     "not read yet: " + "; ".join(f"{k} ({d})" if d else k for k, d in sorted(missing.items()))
                 )
-            mark = (self.view.count, tuple(sorted(self.view.unreadable())))
+            mark = self._state()
             if self._read is None or self._read[0] != mark:
                 self._read = (mark, self._brain.snapshot(self.view.objects(), self._circumstances(mark[1])))
             return self._read[1]
@@ -224,30 +226,35 @@ class Service(Generic[S]):
     # The loop.
 
     def _loop(self, http: threading.Thread) -> int:
-        count = -1
-        pause = 0.0
         retry_at: float | None = None
         while not self._stopping.is_set():
             self._looked_up = time.monotonic()
             if self.lease.lost:
-                log.error("another planner may lead now: ending")
+                log.error("another planner leads now: ending")
                 return 1
             if not http.is_alive():
                 log.error("nobody listens on %s: ending", self.settings.listen)
                 return 1
-            self.metrics.leader.set(1 if self.lease.held else 0)
+            leads = self.lease.held
+            self.metrics.leader.set(1 if leads else 0)
+            if not leads and self._planned is not None:
+                # Whoever leads next starts from the view alone, also when it is this planner again.
+                self._planned, retry_at = None, None
+                self.metrics.decided({}, {})
             due = retry_at is not None and time.monotonic() >= retry_at
-            state = (self.view.count, tuple(sorted(self.view.unreadable())))
-            if self.lease.held and (due or state != self._planned) and not self._waits():
+            state = self._state()
+            if leads and (due or state != self._planned) and not self._waits():
                 if not due:
                     self._settle()
                 retry_at = self._round()
-                pause = 0.0
-                count = self._planned[0] if self._planned else -1
-                continue
-            pause = TICK_SECONDS if retry_at is None else min(TICK_SECONDS, max(retry_at - time.monotonic(), 0.01))
-            count = self.view.wait(count if self.lease.held and not self._waits() else self.view.count, pause)
+            else:
+                pause = TICK_SECONDS if retry_at is None else min(TICK_SECONDS, max(retry_at - time.monotonic(), 0.01))
+                self.view.wait(state[0], pause)
         return 0
+
+    def _state(self) -> tuple[int, tuple[str, ...]]:
+        """What a plan depends on: the view's change count, and what of it cannot be read."""
+        return self.view.count, tuple(sorted(self.view.unreadable()))
 
     def _waits(self) -> bool:
         return bool(self.view.never_listed() or self.view.unsettled())
@@ -264,7 +271,7 @@ class Service(Generic[S]):
 
     def _round(self) -> float | None:
         """Plan once and write; the monotonic time of the next try that is owed, None when nothing is."""
-        state = (self.view.count, tuple(sorted(self.view.unreadable())))
+        state = self._state()
         started = time.monotonic()
         try:
             answer = self._brain.decide(self.snapshot())
@@ -326,7 +333,8 @@ class Service(Generic[S]):
         dead = [thread.name for thread in (*self._watches, self.lease) if not thread.is_alive()]
         if dead and not self._stopping.is_set():
             return "ended: " + ", ".join(dead)
-        return ""
+        busy = time.monotonic() - self._looked_up
+        return f"the loop has been busy for {busy:.0f} s" if busy > BUSY_SECONDS else ""
 
     def _wrong_with_view(self) -> str:
         missing = self.view.never_listed()
@@ -343,7 +351,7 @@ class Service(Generic[S]):
             "ai_inference_planner_snapshot_age_seconds",
             "Seconds since the last plan while a change waits to be planned; 0 when nothing waits.",
         )
-        state = (self.view.count, tuple(sorted(self.view.unreadable())))
+        state = self._state()
         waits = self._planned_at is not None and self.lease.held and state != self._planned
         age.add_metric((), time.monotonic() - self._planned_at if waits and self._planned_at is not None else 0.0)
         contact = GaugeMetricFamily(

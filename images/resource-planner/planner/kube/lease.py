@@ -8,6 +8,9 @@ of a successful renewal, by its own monotonic clock; another planner takes over 
 stand unchanged for `duration` seconds by its own clock. Clocks are never compared. With deadline + the longest write
 (`WRITE_SECONDS` in `writer`) < duration, two planners never write at once, however slow the network is.
 
+A holder that cannot reach the API server stops writing and goes on as a candidate: a restarted API server costs no
+restart of the planner. A holder that finds somebody else in its place has been away (frozen, partitioned) and must end.
+
 The package's own elector is not used: it decides by the wall clock of the record, has no release, and offers no
 question "may I still write" that is answered without a request.
 """
@@ -31,7 +34,7 @@ def _micro(moment: datetime) -> str:
 
 
 class Lease(threading.Thread):
-    """Takes and renews one Lease; a daemon thread that ends when the lease is lost or released."""
+    """Takes and renews one Lease; a daemon thread that ends when somebody else took it over or when it is released."""
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Lease(threading.Thread):
         self._on_change = on_change
         self._halted = threading.Event()
         self._renewed: float | None = None
+        self._led = False
         self._lost = False
         self._seen: tuple[str, float] | None = None
         """Resource version of the last seen record and when it was first seen (monotonic)."""
@@ -67,8 +71,8 @@ class Lease(threading.Thread):
 
     @property
     def lost(self) -> bool:
-        """Whether the lease was held once and is not any more: the process must end."""
-        return self._lost or (self._renewed is not None and not self.held)
+        """Whether somebody else leads after this planner did: the process must end."""
+        return self._lost
 
     def run(self) -> None:
         while not self._halted.is_set():
@@ -76,17 +80,17 @@ class Lease(threading.Thread):
             try:
                 mine = self._take_or_renew()
             except (ApiError, ConnectionLost) as error:
-                log.warning("the lease cannot be %s: %s", "renewed" if self._renewed else "taken", error)
+                log.warning("the lease cannot be %s: %s", "renewed" if self._led else "taken", error)
                 mine = None
             if mine:
-                first = self._renewed is None
-                self._renewed = started
-                if first:
+                before = self.held
+                self._renewed, self._led = started, True
+                if not before:
                     log.info("%s leads", self.identity)
                     self._on_change()
-            elif self._renewed is not None and (mine is False or not self.held):
+            elif self._led and mine is False:
                 self._lost = True
-                log.error("the lease is lost")
+                log.error("somebody else leads now")
                 self._on_change()
                 return
             self._halted.wait(self._period)
@@ -121,7 +125,7 @@ class Lease(threading.Thread):
         if holder == self.identity:
             # A record of this name from an earlier life of the same pod is ours as well: it writes no more.
             return self._write(record, transitions=transitions, timeout=timeout)
-        if self._renewed is not None and holder:
+        if self._led and holder:
             return False
         now, version = time.monotonic(), str(record["metadata"]["resourceVersion"])
         if self._seen is None or self._seen[0] != version:
@@ -131,7 +135,7 @@ class Lease(threading.Thread):
             return False
         return self._write(record, transitions=transitions + 1, timeout=timeout)
 
-    def _write(self, record: dict[str, Any] | None, *, transitions: int, timeout: float) -> bool:
+    def _write(self, record: dict[str, Any] | None, *, transitions: int, timeout: float) -> bool | None:
         now = _micro(datetime.now(UTC))
         old = (record or {}).get("spec") or {}
         kept = old.get("acquireTime") if old.get("holderIdentity") == self.identity else None
@@ -155,10 +159,6 @@ class Lease(threading.Thread):
         except ApiError as error:
             if error.status != 409:
                 raise
-            return False if self._renewed is None else self._still_mine(timeout)
+            # Somebody wrote in between: the next look tells whether another candidate or only a label.
+            return None
         return True
-
-    def _still_mine(self, timeout: float) -> bool:
-        """After a conflict while holding: a foreign edit of labels is no loss, a foreign holder is."""
-        record = self._client.request("GET", f"{self._collection}/{self._name}", timeout=timeout)
-        return (record.get("spec") or {}).get("holderIdentity") == self.identity

@@ -181,7 +181,8 @@ class Writer:
         """Bring the ConfigMap of class verdicts to what `verdicts` (class → verdict) says.
 
         A class that is gone loses its key. The first call writes whatever it is given, later ones only a difference to
-        the last success, and with back-off after a failure. The ConfigMap is not watched, so an equal one is applied again every `REPEAT_SECONDS`.
+        the last success, and with back-off after a failure. The ConfigMap is not watched, so an equal one is applied
+        again every `REPEAT_SECONDS`.
         """
         data = {f"{name}.json": canonical(verdict) for name, verdict in sorted(verdicts.items())}
         wanted, now, last = canonical(data), self._clock(), self._classes
