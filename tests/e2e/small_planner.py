@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.kube.resources import Object
-from planner.serve import Brain, Circumstances, Settings, serve
+from planner.kube.snapshot import Circumstances
+from planner.serve import Brain, Settings, serve
 from planner.server import BadQuestion, UnknownOrder
 
 
@@ -88,7 +89,11 @@ def capacity(world: World) -> dict[str, Any]:
     return {"deviceClasses": len(world.objects.get("DeviceClass", ()))}
 
 
-BRAIN = Brain(snapshot=snapshot, decide=decide, explain=explain, what_if=what_if, capacity=capacity)
+def replay(objects: Sequence[Object], circumstances: Circumstances) -> dict[str, Any]:
+    return {"now": circumstances.now, "objects": list(objects)}
+
+
+BRAIN = Brain(snapshot=snapshot, decide=decide, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
 
 
 def main() -> int:

@@ -31,6 +31,7 @@ from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, connect
 from planner.kube.lease import Lease
 from planner.kube.resources import Object, watched
+from planner.kube.snapshot import Circumstances
 from planner.kube.view import View
 from planner.kube.watch import Watch
 from planner.kube.writer import Writer
@@ -58,21 +59,6 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Circumstances:
-    """What a snapshot holds besides objects."""
-
-    kubernetes: tuple[int, int]
-    now: str
-    """RFC 3339, UTC, whole seconds."""
-    catalog: bool
-    """The module's setting `catalog.mode`."""
-    absent: tuple[str, ...]
-    """Optional kinds that are not served."""
-    unreadable: tuple[str, ...]
-    """Kinds that could be read once and cannot be now."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Brain(Generic[S]):
     """What is decided, as functions; `serve` supplies the cluster."""
 
@@ -82,6 +68,8 @@ class Brain(Generic[S]):
     explain: Callable[[S, str], Json]
     what_if: Callable[[S, Json], Json]
     capacity: Callable[[S], Json]
+    replay: Callable[[Sequence[Object], Circumstances], Json]
+    """What is saved when `decide` fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +86,8 @@ class Settings:
     """None: $KUBECONFIG, else the pod's service account."""
     replays: Path | None = None
     """Where replay files go; None: nowhere."""
+    absent_seconds: float = 60.0
+    """How often a kind that is not served is looked for."""
     grace_seconds: float = 30.0
     """How long a kind that cannot be read holds up planning, before what depends on it is called undecidable."""
     lease_seconds: float = 15.0
@@ -114,7 +104,10 @@ class Service(Generic[S]):
         self._brain = brain
         self._client = client or connect(settings.kubeconfig)
         self.view = View(watched(settings.catalog), grace_seconds=settings.grace_seconds)
-        self._watches = [Watch(self._client, self.view, resource) for resource in self.view.resources]
+        self._watches = [
+            Watch(self._client, self.view, resource, absent_seconds=settings.absent_seconds)
+            for resource in self.view.resources
+        ]
         self.lease = Lease(
             self._client,
             namespace=settings.namespace,
@@ -311,7 +304,7 @@ class Service(Generic[S]):
         return time.monotonic() + min(owed) if owed else None
 
     def _save(self) -> str:
-        """Save the view's objects as a List that `planner plan -f` reads; words for the log."""
+        """Save what the failed plan was made of; words for the log."""
         folder = self.settings.replays
         if folder is None:
             return ""
@@ -321,11 +314,12 @@ class Service(Generic[S]):
             folder.mkdir(parents=True, exist_ok=True)
             for old in sorted(folder.glob("replay-*.json"))[: -(REPLAYS - 1)]:
                 old.unlink()
-            text = json.dumps({"apiVersion": "v1", "kind": "List", "items": self.view.objects()}, ensure_ascii=False)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
+            given = self._circumstances(tuple(sorted(self.view.unreadable())))
+            saved = self._brain.replay(self.view.objects(), given)
+            path.write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
+        except (OSError, ValueError, NotReady) as error:
             return f"; the replay file cannot be written: {error}"
-        return f"; objects saved in {path}"
+        return f"; what it was made of is saved in {path}"
 
     # What probes and scrapes ask.
 

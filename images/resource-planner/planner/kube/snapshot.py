@@ -1,0 +1,70 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""The view's objects as a `Snapshot`, or as a replay file: read by `wire`, as the dumps of a command line are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner import launches, wire
+from planner.kube.resources import Object
+from planner.model import CatalogState, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a snapshot holds besides objects."""
+
+    kubernetes: tuple[int, int]
+    now: str
+    """RFC 3339, UTC, whole seconds."""
+    catalog: bool
+    """The module's setting `catalog.mode`."""
+    absent: tuple[str, ...]
+    """Optional kinds that are not served."""
+    unreadable: tuple[str, ...]
+    """Kinds that could be read once and cannot be now."""
+
+
+def snapshot(objects: Sequence[Object], circumstances: Circumstances) -> Snapshot:
+    """The snapshot of a view in which every kind was listed.
+
+    An object that cannot be read is left out and named in `unreadable`, so that a broken one stops nobody else's plan.
+    Secrets are never read here (`secrets` is None): whether a token exists is not the planner's to say.
+    """
+    found = wire.snapshot(
+        _documents(objects),
+        kubernetes=circumstances.kubernetes,
+        now=circumstances.now,
+        release=launches.shipped().release,
+        catalog=_catalog(circumstances),
+        unreadable=circumstances.unreadable,
+        strict=False,
+    )
+    # The kind is watched, so an empty list says that there is no storage class, not that nobody knows.
+    return found if found.storage_classes is not None else replace(found, storage_classes=())
+
+
+def replay(objects: Sequence[Object], circumstances: Circumstances) -> Mapping[str, Any]:
+    """The same as a replay file."""
+    return wire.replay(
+        _documents(objects),
+        kubernetes=circumstances.kubernetes,
+        now=circumstances.now,
+        release=launches.shipped().release,
+        catalog=_catalog(circumstances),
+        unreadable=circumstances.unreadable,
+    )
+
+
+def _documents(objects: Sequence[Object]) -> list[wire.Document]:
+    return [wire.Document(raw=item, source=f"{item['kind']} {item['metadata']['name']}") for item in objects]
+
+
+def _catalog(circumstances: Circumstances) -> CatalogState:
+    if not circumstances.catalog:
+        return CatalogState.DISABLED
+    return CatalogState.ABSENT if {"Model", "ClusterModel"} & set(circumstances.absent) else CatalogState.ENABLED
