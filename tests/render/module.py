@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import tarfile
 from collections.abc import Iterable, Mapping
@@ -69,10 +70,13 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def render(given: Mapping[str, Any], *, kinds: Iterable[str] = OPTIONAL) -> list[Manifest]:
-    """Every object of the release; `kinds`: the optional `group/version/Kind` that the cluster serves."""
+def render(given: Mapping[str, Any], *, kinds: Iterable[str] = OPTIONAL, orders: bool = True) -> list[Manifest]:
+    """Every object of the release; `kinds`: the optional `group/version/Kind` that the cluster serves.
+
+    `orders` False leaves the order templates out of the chart.
+    """
     discovered = {"global": {"discovery": {"apiVersions": list(kinds)}}}
-    rendered = _chart().render(merged(given, discovered), name="ai-inference", namespace="d8-system")
+    rendered = _chart(orders).render(merged(given, discovered), name="ai-inference", namespace="d8-system")
     documents = (document for text in rendered.values() for document in yaml.safe_load_all(text))
     return [document for document in documents if document]
 
@@ -84,9 +88,13 @@ def one(objects: Iterable[Manifest], kind: str, name: str) -> Manifest:
     return found[0]
 
 
-def _chart() -> Any:
+@functools.cache
+def _chart(orders: bool) -> Any:
+    def chosen(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        return None if not orders and entry.name.startswith("ai-inference/templates/orders/") else entry
+
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
         for room in ROOMS:
-            archive.add(ROOT / room, arcname=f"ai-inference/{room}")
+            archive.add(ROOT / room, arcname=f"ai-inference/{room}", filter=chosen)
     return Chart.load_archive(buffer.getvalue())
