@@ -13,11 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from planner.dra import Claim, ClaimRequestConfig, DeviceClass, DeviceId, Node, Slice, TaintRule, Toleration
 from planner.reasons import LAUNCH_PLAN_CALCULATED, Lack, Refused
 from planner.units import UNKNOWN, Bytes, Maybe, Unknown
+
+ORDER_LABEL: Final = "ai-inference.deckhouse.io/inference-service"
+"""On everything of an order, its claims included: the order's name."""
+MANAGED_LABEL: Final = "ai-inference.deckhouse.io/managed"
 
 
 class EndpointType(Enum):

@@ -65,6 +65,7 @@ class Lack(Enum):
     SEARCH_BOUND = "SearchBound", Refused.UNDECIDABLE, "the search was ended after {detail} steps"
 
     HARDWARE = "Hardware", Refused.HARDWARE_UNSUITABLE, "{count} cannot run it: {detail}"
+    HEADS = "HeadsIndivisible", Refused.HARDWARE_UNSUITABLE, "its heads do not divide by {needed} devices"
 
     MISSING_CLASS = "DeviceClassMissing", Refused.NOT_PERMITTED, "device class {detail} does not exist"
     NOT_OFFERED = "NotOffered", Refused.NOT_PERMITTED, "{count} do not offer {detail}"

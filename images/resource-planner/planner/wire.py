@@ -11,6 +11,7 @@ field that was overlooked. Two copies of one object: equal ones count once, of d
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from typing import Any, Final, TypeVar
 
 from planner import dra, quantity, units
 from planner.model import (
+    MANAGED_LABEL,
+    ORDER_LABEL,
     Alternative,
     Bounds,
     CapacityReport,
@@ -54,8 +57,6 @@ from planner.model import (
 from planner.units import UNKNOWN, Maybe
 
 GROUP: Final = "ai.deckhouse.io"
-ORDER_LABEL: Final = "ai-inference.deckhouse.io/inference-service"
-MANAGED_LABEL: Final = "ai-inference.deckhouse.io/managed"
 REPLAY_API: Final = "planner.ai.deckhouse.io/v1"
 REPLAY_KIND: Final = "Snapshot"
 TOKEN_KEYS: Final = ("token", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
@@ -1074,3 +1075,11 @@ def from_replay(document: Document) -> Snapshot:
         catalog=catalog,
         unreadable=tuple(str(item) for item in raw.get("unreadable") or ()),
     )
+
+
+def parse_value(text: str) -> Any:
+    """A value as a person types it: JSON where it is some, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,457 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""Where one replica sits: the free capacity under trial, indexed so that equal cards are judged once.
+
+A card (with everything cut from it) is in a state: which of its devices are held how, what its counters have left.
+Cards of one build in one state are interchangeable, so a use is judged once per (state, wish) and remembered; finding a
+seat then costs the number of different states, not of devices.
+
+Among seats that grant a wish the one wins that takes the least from what others could still have: first by the largest
+device that would be lost, then by the tightest fit, then by the scheduler's own order. That fills cards in use before
+it opens whole ones, and cuts partitions where they block the fewest larger ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.dra import Amount, DeviceId
+from planner.drivers import Role
+from planner.inventory import CounterKey, Device, Inventory, Ledger, exclusive_amounts
+from planner.model import HostResources, HostUse, Seat
+from planner.units import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How one device is held: whole (`amounts` None) or by a share of stated capacities, under a sharing strategy."""
+
+    amounts: tuple[tuple[str, Amount], ...] | None = None
+    strategy: str | None = None
+
+    @property
+    def requested(self) -> Mapping[str, Amount] | None:
+        """The amounts as the ledger takes them."""
+        return None if self.amounts is None else dict(self.amounts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a seat must be: `count` devices of one node, each among `shapes` (and `members`, if given), used alike."""
+
+    use: Use
+    shapes: frozenset[str]
+    members: frozenset[DeviceId] | None = None
+    """Only these devices, where a selector tells equal devices apart; None: every device of the shapes."""
+    barred: frozenset[str] = frozenset()
+    """Nodes where a selector errs on some device: a pod there would fail to schedule."""
+    count: int = 1
+    host: HostResources
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can still be had of a card: whole devices by size (bytes, falling) and the largest free share."""
+
+    sizes: tuple[tuple[int, int], ...]
+    share: int
+
+    @property
+    def total(self) -> int:
+        """A measure of how much is left; only compared."""
+        return sum(size * count for size, count in self.sizes) + self.share
+
+
+Score = tuple[tuple[tuple[int, int], ...], int, int]
+
+
+@dataclass(slots=True)
+class _Card:
+    """A card and all that excludes each other on it, in the scheduler's order."""
+
+    devices: tuple[Device, ...]
+    nodes: tuple[str, ...]
+    """Nodes that our pods can come to, in name order."""
+    names: tuple[str, ...]
+    counters: tuple[CounterKey, ...]
+    build: int
+    """Cards with equal builds are interchangeable when in equal states."""
+    state: int = -1
+
+
+class Board:
+    """Everything that is free, under trial. `take` and `give_back` are exact inverses; nothing else changes it."""
+
+    def __init__(self, inventory: Inventory, host_use: Sequence[HostUse] = (), ledger: Ledger | None = None) -> None:
+        self.inventory = inventory
+        self.ledger = (inventory.ledger if ledger is None else ledger).copy()
+        others = {item.node: item for item in host_use}
+        self.host_free: dict[str, tuple[int | None, int | None]] = {}
+        """Node → milli-CPU and bytes that our pods can still ask for; None: the node states none, so none is judged."""
+        for name, node in inventory.nodes.items():
+            use = others.get(name)
+            self.host_free[name] = (
+                node.cpu_milli - (use.cpu_milli if use else 0) if node.cpu_milli else None,
+                node.memory - (use.memory if use else 0) if node.memory else None,
+            )
+        self._cards: list[_Card] = []
+        self._card_of: dict[DeviceId, int] = {}
+        self._builds: dict[tuple[object, ...], int] = {}
+        self._states: dict[tuple[object, ...], int] = {}
+        self._buckets: dict[int, list[int]] = {}
+        self._live: list[dict[int, None]] = []
+        self._options: dict[int, Options] = {}
+        self._best: dict[tuple[int, int, tuple[int, ...]], tuple[Score, int] | None] = {}
+        self._wishes: dict[tuple[Use, frozenset[str], frozenset[DeviceId] | None], int] = {}
+        self._masks: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._members: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._exclusive: dict[str, Mapping[str, Amount] | None] = {}
+        self._build_cards()
+
+    # --- what is there
+
+    def _build_cards(self) -> None:
+        groups: dict[str, list[Device]] = {}
+        for device in self.inventory.devices:
+            groups.setdefault(device.card, []).append(device)
+        for devices in _joined(groups):
+            nodes = tuple(
+                name
+                for name in sorted({name for device in devices for name in device.nodes})
+                if self.inventory.usable(name, devices[0].id.driver)
+            )
+            sets = sorted({key[:3] for device in devices for key, _ in device.consumes})
+            counters = tuple(dict.fromkeys(key for device in devices for key, _ in device.consumes))
+            told = (
+                tuple((device.shape, tuple(sets.index(key[:3]) for key, _ in device.consumes)) for device in devices),
+                tuple(self.inventory.counters.get(key, 0) for key in counters),
+                tuple(device.card == devices[0].card for device in devices),
+            )
+            build = self._builds.setdefault(told, len(self._builds))
+            if build == len(self._live):
+                self._live.append({})
+            index = len(self._cards)
+            card = _Card(tuple(devices), nodes, tuple(dict.fromkeys(d.card for d in devices)), counters, build)
+            self._cards.append(card)
+            for device in devices:
+                self._card_of[device.id] = index
+            if nodes:
+                self._enter(index)
+
+    def _enter(self, index: int) -> None:
+        card = self._cards[index]
+        state = self._state(card)
+        card.state = state
+        bucket = self._buckets.get(state)
+        if not bucket:
+            self._buckets[state] = [index]
+            self._live[card.build][state] = None
+        else:
+            insort(bucket, index)
+
+    def _leave(self, index: int) -> None:
+        card = self._cards[index]
+        bucket = self._buckets[card.state]
+        del bucket[bisect_left(bucket, index)]
+        if not bucket:
+            del self._live[card.build][card.state]
+
+    def _state(self, card: _Card) -> int:
+        key = self._key(card)
+        return self._states.setdefault(key, len(self._states))
+
+    def _key(self, card: _Card) -> tuple[object, ...]:
+        ledger = self.ledger
+        uses = tuple(
+            (place, ledger.whole.get(device.id, 0), ledger.shares.get(device.id, 0), _sorted(ledger, device.id))
+            for place, device in enumerate(card.devices)
+            if device.id in ledger.whole or device.id in ledger.shares
+        )
+        return (
+            card.build,
+            uses,
+            tuple(ledger.counters.get(key, 0) for key in card.counters),
+            tuple(ledger.strategies.get(name) for name in card.names),
+        )
+
+    # --- changes
+
+    def take(self, devices: Iterable[DeviceId], use: Use, node: str | None, host: HostResources | None) -> None:
+        """Hold `devices` alike, and the replica's host resources on `node`. Devices nobody publishes hold nothing."""
+        for name in devices:
+            self._change(name, use, taking=True)
+        if node is not None and host is not None:
+            self._host(node, host, -1)
+
+    def give_back(self, devices: Iterable[DeviceId], use: Use, node: str | None, host: HostResources | None) -> None:
+        """Undo one `take` of the same arguments."""
+        for name in devices:
+            self._change(name, use, taking=False)
+        if node is not None and host is not None:
+            self._host(node, host, 1)
+
+    def _change(self, name: DeviceId, use: Use, *, taking: bool) -> None:
+        device = self.inventory.by_id.get(name)
+        if device is None:
+            return
+        index = self._card_of[name]
+        listed = bool(self._cards[index].nodes)
+        if listed:
+            self._leave(index)
+        (self.ledger.take if taking else self.ledger.give_back)(device, use.requested, use.strategy)
+        if listed:
+            self._enter(index)
+
+    def _host(self, node: str, host: HostResources, sign: int) -> None:
+        cpu, memory = self.host_free.get(node, (None, None))
+        self.host_free[node] = (
+            None if cpu is None else cpu + sign * host.cpu_milli,
+            None if memory is None else memory + sign * host.memory,
+        )
+
+    # --- questions
+
+    def can_take(self, name: DeviceId, use: Use) -> bool:
+        """One more such use of the device fits now, on a node that takes pods."""
+        device = self.inventory.by_id.get(name)
+        if device is None or device.taints or not self._cards[self._card_of[name]].nodes:
+            return False
+        return self.ledger.lack(self.inventory, device, use.requested, use.strategy) is None
+
+    def node_of(self, devices: Sequence[DeviceId], admits: Callable[[str], bool]) -> str | None:
+        """The first usable node that reaches all of `devices` and is admitted; None: there is none."""
+        common: set[str] | None = None
+        for name in devices:
+            index = self._card_of.get(name)
+            reached = set() if index is None else set(self._cards[index].nodes) & set(self.inventory.by_id[name].nodes)
+            common = reached if common is None else common & reached
+        return next((node for node in sorted(common or ()) if admits(node)), None)
+
+    def holds_host(self, node: str, host: HostResources) -> bool:
+        """The node's CPU and memory hold one more replica, or it does not say how much it has."""
+        cpu, memory = self.host_free.get(node, (None, None))
+        return (cpu is None or cpu >= host.cpu_milli) and (memory is None or memory >= host.memory)
+
+    def find(self, wish: Wish, nodes: frozenset[str] | None = None) -> tuple[Score, Seat] | None:
+        """The seat that takes the least from others, and how much that is; None: none admits the wish now.
+
+        `nodes` None: any node. Ties go to the first card in the scheduler's order.
+        """
+        if wish.count > 1:
+            return self._find_several(wish, nodes)
+        number = self._number(wish)
+
+        def admitted(node: str) -> bool:
+            return (nodes is None or node in nodes) and node not in wish.barred and self.holds_host(node, wish.host)
+
+        best: tuple[Score, int, str, int] | None = None
+        if wish.members is not None:
+            for index, mask in self._restricted(number, wish):
+                found = self._judged(self._cards[index].state, number, wish, mask, index)
+                if found is None or (best is not None and (found[0], index) >= best[:2]):
+                    continue
+                node = self._node(index, found[1], admitted)
+                if node is not None:
+                    best = (found[0], index, node, found[1])
+            return self._seat(best)
+        for build, mask in self._unrestricted(number, wish):
+            for state in self._live[build]:
+                bucket = self._buckets[state]
+                found = self._judged(state, number, wish, mask, bucket[0])
+                if found is None or (best is not None and (found[0], bucket[0]) >= best[:2]):
+                    continue
+                for index in bucket:
+                    if best is not None and (found[0], index) >= best[:2]:
+                        break
+                    node = self._node(index, found[1], admitted)
+                    if node is not None:
+                        best = (found[0], index, node, found[1])
+                        break
+        return self._seat(best)
+
+    def _seat(self, best: tuple[Score, int, str, int] | None) -> tuple[Score, Seat] | None:
+        if best is None:
+            return None
+        score, index, node, place = best
+        return score, Seat(node=node, devices=(self._cards[index].devices[place].id,))
+
+    def _node(self, index: int, place: int, admitted: Callable[[str], bool]) -> str | None:
+        card = self._cards[index]
+        reach = card.devices[place].nodes
+        return next((node for node in card.nodes if node in reach and admitted(node)), None)
+
+    def _find_several(self, wish: Wish, nodes: frozenset[str] | None) -> tuple[Score, Seat] | None:
+        """Several equal devices of one node, one from each card: the node with the fewest to spare."""
+        best: tuple[int, Score, str, tuple[DeviceId, ...]] | None = None
+        for node, found in self.available(wish, nodes).items():
+            if len(found) < wish.count or not self.holds_host(node, wish.host):
+                continue
+            chosen = sorted(found)[: wish.count]
+            score: Score = (
+                tuple(sorted((item for part in chosen for item in part[0][0]), reverse=True)),
+                sum(part[0][1] for part in chosen),
+                chosen[0][1],
+            )
+            key = (len(found) - wish.count, score, node)
+            if best is None or key < best[:3]:
+                devices = tuple(self._cards[index].devices[place].id for _, index, place in chosen)
+                best = (*key, devices)
+        if best is None:
+            return None
+        return best[1], Seat(node=best[2], devices=best[3])
+
+    def available(self, wish: Wish, nodes: frozenset[str] | None = None) -> dict[str, list[tuple[Score, int, int]]]:
+        """Node → (score, card, place) of every card that has a device for one part of `wish` now."""
+        number = self._number(wish)
+        found: dict[str, list[tuple[Score, int, int]]] = {}
+        cards = self._restricted(number, wish) if wish.members is not None else self._all_cards(number, wish)
+        for index, mask in cards:
+            card = self._cards[index]
+            if not card.nodes:
+                continue
+            judged = self._judged(card.state, number, wish, mask, index)
+            if judged is None:
+                continue
+            for node in card.nodes:
+                if (
+                    node in card.devices[judged[1]].nodes
+                    and node not in wish.barred
+                    and (nodes is None or node in nodes)
+                ):
+                    found.setdefault(node, []).append((judged[0], index, judged[1]))
+        return dict(sorted(found.items()))
+
+    # --- judging
+
+    def _number(self, wish: Wish) -> int:
+        return self._wishes.setdefault((wish.use, wish.shapes, wish.members), len(self._wishes))
+
+    def _unrestricted(self, number: int, wish: Wish) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """(build, places of matching devices) of every build that has some."""
+        masks = self._masks.get(number)
+        if masks is None:
+            found: dict[int, tuple[int, ...]] = {}
+            for card in self._cards:
+                if card.build not in found:
+                    found[card.build] = tuple(
+                        place for place, device in enumerate(card.devices) if device.shape in wish.shapes
+                    )
+            masks = self._masks[number] = tuple((build, mask) for build, mask in sorted(found.items()) if mask)
+        return masks
+
+    def _all_cards(self, number: int, wish: Wish) -> Iterable[tuple[int, tuple[int, ...]]]:
+        masks = dict(self._unrestricted(number, wish))
+        return ((index, masks[card.build]) for index, card in enumerate(self._cards) if card.build in masks)
+
+    def _restricted(self, number: int, wish: Wish) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        found = self._members.get(number)
+        if found is None:
+            places: dict[int, list[int]] = {}
+            for name in wish.members or ():
+                index = self._card_of.get(name)
+                if index is not None and self._cards[index].nodes:
+                    places.setdefault(index, []).append(
+                        next(place for place, device in enumerate(self._cards[index].devices) if device.id == name)
+                    )
+            found = self._members[number] = tuple((index, tuple(sorted(places[index]))) for index in sorted(places))
+        return found
+
+    def _judged(
+        self, state: int, number: int, wish: Wish, mask: tuple[int, ...], index: int
+    ) -> tuple[Score, int] | None:
+        """The best place for one device of `wish` on a card in `state`, of which `index` is one."""
+        key = (state, number, mask)
+        if key not in self._best:
+            self._best[key] = self._judge(self._cards[index], wish, mask)
+        return self._best[key]
+
+    def _judge(self, card: _Card, wish: Wish, mask: tuple[int, ...]) -> tuple[Score, int] | None:
+        requested, strategy = wish.use.requested, wish.use.strategy
+        best: tuple[Score, int] | None = None
+        before: Options | None = None
+        for place in mask:
+            device = card.devices[place]
+            if device.taints or self.ledger.lack(self.inventory, device, requested, strategy) is not None:
+                continue
+            if before is None:
+                before = self._options_of(card)
+            self.ledger.take(device, requested, strategy)
+            after = self._options_of(card)
+            self.ledger.give_back(device, requested, strategy)
+            score: Score = (_loss(before, after), after.total, place)
+            if best is None or score < best[0]:
+                best = (score, place)
+        return best
+
+    def _options_of(self, card: _Card) -> Options:
+        state = self._state(card)
+        found = self._options.get(state)
+        if found is None:
+            sizes: dict[int, int] = {}
+            share = 0
+            for device in card.devices:
+                if device.taints:
+                    continue
+                size = 0 if device.memory is UNKNOWN else device.memory
+                if not device.shareable:
+                    if self.ledger.lack(self.inventory, device, None) is None:
+                        sizes[size] = sizes.get(size, 0) + 1
+                    continue
+                alone = self._alone(device)
+                if alone is not None and self.ledger.lack(self.inventory, device, alone) is None:
+                    sizes[size] = sizes.get(size, 0) + 1
+                if self.ledger.lack(self.inventory, device, {}) is None or device.id in self.ledger.shares:
+                    share = max(share, free_memory(self.ledger, device))
+            found = self._options[state] = Options(tuple(sorted(sizes.items(), reverse=True)), share)
+        return found
+
+    def _alone(self, device: Device) -> Mapping[str, Amount] | None:
+        if device.shape not in self._exclusive:
+            self._exclusive[device.shape] = exclusive_amounts(device)
+        return self._exclusive[device.shape]
+
+
+def free_memory(ledger: Ledger, device: Device) -> int:
+    """Bytes of a shareable device that no share holds; 0 where it is held whole or counts no memory."""
+    if device.id in ledger.whole:
+        return 0
+    for name, role in device.roles.items():
+        if role is Role.MEMORY:
+            return max(int(device.capacity[name].value - ledger.used(device.id, name)), 0)
+    return 0
+
+
+def _loss(before: Options, after: Options) -> tuple[tuple[int, int], ...]:
+    """Devices that can no longer be had, largest first."""
+    left = dict(after.sizes)
+    return tuple((size, count - left.get(size, 0)) for size, count in before.sizes if count > left.get(size, 0))
+
+
+def _sorted(ledger: Ledger, device: DeviceId) -> tuple[tuple[str, Amount], ...]:
+    return tuple(sorted(ledger.consumed.get(device, {}).items()))
+
+
+def _joined(groups: Mapping[str, Sequence[Device]]) -> list[list[Device]]:
+    """Cards that share a counter set made one, because what is held on one changes what is free on the other."""
+    root: dict[str, str] = {name: name for name in groups}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    owner: dict[tuple[str, str, str], str] = {}
+    for name, devices in groups.items():
+        for device in devices:
+            for key, _ in device.consumes:
+                other = owner.setdefault(key[:3], name)
+                one, two = find(other), find(name)
+                if one != two:
+                    root[two] = one
+    joined: dict[str, list[Device]] = {}
+    for name, devices in groups.items():
+        joined.setdefault(find(name), []).extend(devices)
+    return list(joined.values())
