@@ -219,6 +219,11 @@ def _kv_heads(text: Config) -> Maybe:
         return stated
     if text.get("multi_query") is True:
         return 1
+    blocks = text.get("block_configs")
+    heads = _heads(text)
+    if isinstance(blocks, Sequence) and heads is not UNKNOWN:
+        groups = [value for block in blocks if (value := _number(_block(block), "n_heads_in_group"))]
+        return heads // min(groups) if groups else UNKNOWN
     return _heads(text)
 
 
@@ -404,6 +409,10 @@ def layer_words(text: Config, config: Config) -> tuple[str, ...] | Unknown:
     count = _layer_count(text)
     if count is UNKNOWN:
         return UNKNOWN
+    blocks = text.get("block_configs")
+    if isinstance(blocks, Sequence) and blocks and all(isinstance(block, Mapping) for block in blocks):
+        return tuple("none" if _block(block).get("no_op") or _block(block).get("replace_with_linear") else "full"
+                     for block in blocks)  # fmt: skip
     numbered = text.get("hybrid_layer_pattern")
     if isinstance(numbered, Sequence) and not isinstance(numbered, str) and numbered:
         return tuple("sliding" if entry else "full" for entry in numbered)
@@ -453,6 +462,12 @@ def layer_words(text: Config, config: Config) -> tuple[str, ...] | Unknown:
     if first is not UNKNOWN:
         return tuple("sliding" if index >= first else "full" for index in range(count))
     return ("sliding",) * count
+
+
+def _block(block: Config) -> Config:
+    """The attention section of a layer of a pruned model (`block_configs`)."""
+    attention = block.get("attention")
+    return attention if isinstance(attention, Mapping) else {}
 
 
 def _word(word: str) -> str | None:
@@ -693,8 +708,8 @@ def _parameters(text: Config, config: Config) -> Parameters | Unknown:
     if _speech(text):
         return _speech_parameters(text, hidden, vocabulary)
     words = layer_words(text, config)
-    if words is UNKNOWN:
-        return UNKNOWN
+    if words is UNKNOWN or text.get("block_configs"):
+        return UNKNOWN  # each layer of a pruned model has a width of its own
     attention = kv_projection = replicated = 0
     full = sum(word in ("full", "none", "cross") for word in words)
     if isinstance(text.get("hybrid_override_pattern"), str):
@@ -922,7 +937,7 @@ def _one_tower(section: Config, outer: Config, text: Config, *, sound: bool) -> 
         tokens = positions // 2
     else:
         image = _count(merged, "image_size")
-        positions = 16_384 * merge * merge // 4 if image is UNKNOWN else (image // patch) ** 2
+        positions = 16_384 * merge * merge if image is UNKNOWN else (image // patch) ** 2
         stated_tokens = _count(outer, "mm_tokens_per_image", "vision_soft_tokens_per_image", "image_seq_length")
         tokens = positions // (merge * merge) if stated_tokens is UNKNOWN else stated_tokens
     return Tower(bytes=2 * weights, hidden=hidden, intermediate=inner, positions=positions, tokens=max(1, tokens))

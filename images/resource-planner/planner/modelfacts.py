@@ -27,6 +27,7 @@ from planner.architecture import (
 )
 from planner.model import EndpointType
 from planner.units import UNKNOWN, Bytes, Unknown
+from planner.units import known as known_or
 
 __all__ = [
     "Attention",
@@ -46,6 +47,8 @@ __all__ = [
 TABLE: Final = Path(__file__).parent / "data" / "known-models.yaml"
 SIZE_TOLERANCE: Final = 0.02
 """How much larger than a known checkpoint an artefact of it may be: tokenisers and small files add a little."""
+SIZE_SHORT: Final = 0.005
+"""How much smaller it may be: what is counted from shapes is not the file to the byte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,46 +113,55 @@ def from_catalog(status: Mapping[str, Any], name: str = "") -> ModelFacts:
         stated = replace(stated, quantization=UNKNOWN)
     if weights is UNKNOWN or architecture is UNKNOWN:
         return stated
-    entry = _by_size(architecture, family, weights)
-    if entry is None:
-        return stated
-    return _joined(stated, _facts(entry), weights, entry)
+    fitting = _by_size(architecture, family, weights, "" if method is UNKNOWN else method_family(method))
+    return _joined(stated, fitting, weights) if fitting else stated
 
 
-def _joined(stated: ModelFacts, shapes: ModelFacts, size: Bytes, entry: Known) -> ModelFacts:
-    """The known model's shapes under the catalog's own statements; bytes as they are loaded."""
-    loaded = shapes.weights
+def _joined(stated: ModelFacts, fitting: Sequence[ModelFacts], size: Bytes) -> ModelFacts:
+    """The known shapes under the catalog's own statements; of models alike in layers, the larger numbers are taken."""
+    shapes = max(fitting, key=lambda facts: (known_or(facts.weights, size), known_or(facts.vocabulary, 0)))
+    longest = [facts.max_context for facts in fitting if facts.max_context is not UNKNOWN]
     return replace(
         shapes,
         name=stated.name,
         source=Source.CATALOG,
-        origin=f"catalog object ({size} B), shapes of {entry.repositories[0]}",
-        weights=size if loaded is UNKNOWN else loaded,
-        max_context=stated.max_context if shapes.max_context is UNKNOWN else shapes.max_context,
+        origin=f"catalog object ({size} B), shapes of {shapes.name}",
+        weights=known_or(shapes.weights, size),
+        max_context=min(longest, default=UNKNOWN) if stated.max_context is UNKNOWN else stated.max_context,
         endpoint_types=stated.endpoint_types or shapes.endpoint_types,
         checkpoint_format=stated.checkpoint_format,
     )
 
 
-def _by_size(architecture: str, family: str | Unknown, size: Bytes) -> Known | None:
-    """The one known model of this architecture with files of this size; None without one, or when several differ."""
-    found: list[Known] = []
+def _by_size(architecture: str, family: str | Unknown, size: Bytes, quantization: str) -> tuple[ModelFacts, ...]:
+    """Known models of this architecture with files of this size, when all of them have the same layers; else none.
+
+    The catalog names a quantisation whenever the checkpoint has one, so an empty `quantization` means none: an 8B in
+    sixteen bits and a 14B in eight have the same bytes.
+    """
+    found: list[ModelFacts] = []
     for entry in table():
-        names = entry.config.get("architectures") or ()
-        kind = str(entry.config.get("model_type") or "")
-        if architecture not in names:
+        if architecture not in (entry.config.get("architectures") or ()):
             continue
-        if family is not UNKNOWN and kind and family.replace("-", "_") not in (kind, kind.replace("-", "_"), ""):
+        if family is not UNKNOWN and not _same_family(family, str(entry.config.get("model_type") or "")):
+            continue
+        if _family_of(_facts(entry)) != quantization:
             continue
         expected = file_bytes(entry)
-        if (
-            expected is not UNKNOWN
-            and expected <= size * (1 + SIZE_TOLERANCE / 4)
-            and size <= expected * (1 + SIZE_TOLERANCE)
-        ):
-            found.append(entry)
-    shapes = {(facts.layers, facts.weights, facts.vocabulary, facts.hidden) for facts in map(_facts, found)}
-    return found[0] if len(shapes) == 1 else None
+        if expected is not UNKNOWN and expected * (1 - SIZE_SHORT) <= size <= expected * (1 + SIZE_TOLERANCE):
+            found.append(_facts(entry))
+    alike = {(facts.layers, facts.hidden, facts.intermediate, facts.quantization, facts.tower) for facts in found}
+    return tuple(found) if len(alike) == 1 else ()
+
+
+def _family_of(facts: ModelFacts) -> str:
+    return facts.quantization.family if isinstance(facts.quantization, Quantization) else ""
+
+
+def _same_family(one: str, other: str) -> bool:
+    """Whether two names of a family are one, or one a coarser name of the other (qwen, qwen3)."""
+    first, second = ("".join(filter(str.isalnum, name.lower())) for name in (one, other))
+    return first.startswith(second) or second.startswith(first)
 
 
 def file_bytes(entry: Known) -> Bytes | Unknown:

@@ -409,24 +409,26 @@ def launch(
     count: int,
     dtype: str = "auto",
 ) -> Launch | Shortfall:
-    """The start on `count` devices that give this order `memory` bytes each, of `device_total` that CUDA reports.
+    """The start on `count` devices that give this order `memory` bytes each, of a device that publishes `device_total`.
 
     Context and concurrency are the largest that fit: the wish, then less concurrency, then less context, never below
-    the floors. `shared` says that others use the rest of the device; a chat model alone on it gets as cache what would lie
-    idle, up to the engine's default part of the device. With the weights unknown the recipe's budgets are pinned and
-    everything the order has is given to the engine. Raises ValueError for sizes below 1.
+    the floors. `shared` says that others use the rest of the device; a chat model alone on it gets as cache what would
+    lie idle, up to the engine's default part of the device. What CUDA does not have of the published memory stays free.
+    With the weights unknown the recipe's budgets are pinned and everything the order has is given to the engine.
+    Raises ValueError for sizes below 1.
     """
     if memory < 1 or device_total < 1 or count < 1:
         raise ValueError("memory, device total and count must be at least 1")
     facts = stated(recipe, facts)
-    usable = min(memory, device_total) - sizing.CUDA_CONTEXT
+    visible = device_total - min(sizing.HIDDEN_MOST, device_total * sizing.HIDDEN[0] // sizing.HIDDEN[1])
+    usable = min(memory, visible) - sizing.CUDA_CONTEXT
     asked = effective_context(recipe, facts)
     fit = _largest(recipe, facts, asked, usable, count, dtype)
     if fit is None:
         least = _at(recipe, facts, asked.floor, recipe.concurrency.floor, count, dtype, floor=True)
         assert least.total is not UNKNOWN
         return Shortfall(
-            recipe=recipe, needed=least.total + sizing.CUDA_CONTEXT, free=min(memory, device_total), estimate=least
+            recipe=recipe, needed=least.total + sizing.CUDA_CONTEXT, free=min(memory, visible), estimate=least
         )
     estimate = fit.estimate
     total, kv = estimate.total, estimate.kv_cache
