@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "images" / "resource-planner"))
 
-from planner import allocation, dra  # noqa: E402
+from planner import allocation, cel, dra  # noqa: E402
 
 FIXTURES = ROOT / "tests" / "fixtures" / "dra"
 COMMON = "random-golden.jsonl"
@@ -77,6 +77,24 @@ def random_answers(lines: list[str], kubernetes: tuple[int, int], fixtures: Path
         yield {"id": case["id"], "outcome": outcome.verdict.value}
 
 
+OUTCOMES: dict[cel.Verdict, bool | str] = {
+    cel.Verdict.MATCH: True,
+    cel.Verdict.NO_MATCH: False,
+    cel.Verdict.COMPILE_ERROR: "compile-error",
+    cel.Verdict.RUNTIME_ERROR: "runtime-error",
+}
+
+
+def selector_answers(document: Mapping[str, Any], kubernetes: tuple[int, int]) -> Iterator[Answer]:
+    """Answers to selectors; a case has its driver and device, or names one of the file's `devices`."""
+    for case in document["cases"]:
+        device = case["device"]
+        named = document["devices"][device] if isinstance(device, str) else case
+        program = cel.compile(case["expression"], kubernetes)
+        answer = program.judge(cel.cel_device(named["driver"], named["device"]))
+        yield {"id": case["id"], "outcome": OUTCOMES[answer.verdict]}
+
+
 def gates(names: list[str] | None) -> allocation.Gates | None:
     """The gates that a scenario lists; None, as in the file, where it lists none."""
     return None if names is None else allocation.Gates.named(GATES.get(name, name) for name in names)
@@ -113,6 +131,8 @@ def answers(path: Path, kubernetes: tuple[int, int], fixtures: Path) -> Iterator
     document = json.loads(path.read_text())
     if "scenarios" in document:
         return claim_answers(document, kubernetes, fixtures)
+    if "cases" in document:
+        return selector_answers(document, kubernetes)
     raise ValueError(f"{path}: neither scenarios with claims nor selector cases")
 
 

@@ -97,6 +97,11 @@ class Gates:
     binding: bool = True
     lists: bool = False
 
+    @property
+    def full(self) -> bool:
+        """The variant of the allocator that knows shares runs; the smaller one overlooks capacity requests."""
+        return self.binding or self.consumable or self.lists
+
     @staticmethod
     def named(names: Iterable[str]) -> Gates:
         """Exactly the named ones; a name unknown here is an ValueError."""
@@ -390,7 +395,7 @@ class _Problem:
             if not (self.table.split_counters and self.gates.partitionable and part.shared_counters)
         )
         binding = any(spec.binding_conditions for part in parts for spec in part.devices)
-        if len(newest) != newest[0].slice_count:
+        if any(part.slice_count != len(newest) for part in newest):
             return _Pool(key=key, parts=(), binding=False, incomplete=True)
         return _Pool(key=key, parts=parts, binding=binding, invalid=self._fault(newest, parts))
 
@@ -522,7 +527,7 @@ def _tasks(problem: _Problem, number: int, claim: Claim, order: tuple[int, ...])
     for constraint in claim.constraints:
         if constraint.match is None and constraint.distinct is None:
             raise Undecidable(f"{label}: it has a constraint of an unknown kind")
-        if constraint.match is None and not (problem.gates.consumable or problem.gates.binding or problem.gates.lists):
+        if constraint.match is None and not problem.gates.full:
             raise Undecidable(f"{label}: distinctAttribute needs the gate DRAConsumableCapacity, which is off")
     return prepared
 
@@ -534,7 +539,7 @@ def _check(problem: _Problem, label: str, request: Request) -> None:
     if request.prioritized and not problem.gates.prioritized:
         raise Undecidable(f"{where}: firstAvailable needs the gate DRAPrioritizedList, which is off")
     for ask in request.asks:
-        if ask.capacity is not None and not problem.gates.consumable:
+        if ask.capacity is not None and not problem.gates.consumable and problem.gates.full:
             raise Undecidable(f"{where}: capacity requests need the gate DRAConsumableCapacity, which is off")
         if ask.admin_access and not problem.gates.admin:
             raise Undecidable(f"{where}: admin access needs the gate DRAAdminAccess, which is off")

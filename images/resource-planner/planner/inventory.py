@@ -583,8 +583,8 @@ def build(
 
 def pool_trouble(newest: Sequence[Slice], kubernetes: tuple[int, int]) -> tuple[Trouble, str] | None:
     """Why the newest generation of a pool gives nothing; None: it is complete and valid."""
-    expected = newest[0].slice_count
-    if len(newest) != expected:
+    expected = max(part.slice_count for part in newest)
+    if any(part.slice_count != len(newest) for part in newest):
         return Trouble.INCOMPLETE, f"{len(newest)} of {expected} slices of generation {newest[0].generation} are there"
     split = kubernetes >= SPLIT_LAYOUT_SINCE
     sets: dict[str, Mapping[str, Amount]] = {}
