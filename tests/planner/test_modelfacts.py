@@ -28,9 +28,9 @@ def test_the_table_has_the_models_people_order() -> None:
     assert len(modelfacts.table()) >= 120
     repositories = [name.lower() for entry in modelfacts.table() for name in entry.repositories]
     families = {
-        "llama-3.2", "llama-3.1-8b", "llama-3.3-70b", "vision", "qwen2.5-", "qwen2.5-vl", "qwen3-", "qwen3.5", "qwen3.6",
-        "qwen3-next", "gemma-3", "gemma-4", "mistral", "mixtral", "phi-4", "gpt-oss", "glm-4", "deepseek-v3", "granite",
-        "bge-", "e5-", "gte-", "jina-", "qwen3-embedding", "qwen3-reranker", "whisper",
+        "llama-3.2", "llama-3.1-8b", "llama-3.3-70b", "vision", "qwen2.5-", "qwen2.5-vl", "qwen3-", "qwen3.5",
+        "qwen3.6", "qwen3-next", "gemma-3", "gemma-4", "mistral", "mixtral", "phi-4", "gpt-oss", "glm-4", "deepseek-v3",
+        "granite", "bge-", "e5-", "gte-", "jina-", "qwen3-embedding", "qwen3-reranker", "whisper",
     }  # fmt: skip
     assert {family for family in families if not any(family in name for name in repositories)} == set()
 
@@ -171,7 +171,8 @@ KINDS = {
         {
             "architectures": ["SomeForConditionalGeneration"], "model_type": "some_vl", "text_config": config(),
             "vision_config": {
-                "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "patch_size": 14, "image_size": 336,
+                "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
+                "patch_size": 14, "image_size": 336,
             },
         },
         [(Attention.FULL, 24)],
