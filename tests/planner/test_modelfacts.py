@@ -157,6 +157,33 @@ KINDS = {
         ),
         [(Attention.FULL, 1), (Attention.LINEAR, 3)],
     ),
+    "mamba beside attention in each layer": (
+        config(mamba_n_heads=32, mamba_d_head=64, mamba_d_state=256, mamba_n_groups=1, mamba_d_conv=4),
+        [(Attention.FULL, 24), (Attention.LINEAR, 24)],
+    ),
+    "mamba alone": (
+        {"architectures": ["MambaForCausalLM"], "model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24,
+         "state_size": 16, "vocab_size": 50_280, "conv_kernel": 4, "expand": 2},
+        [(Attention.LINEAR, 24)],
+    ),
+    "lightning attention by a list of types": (
+        config(attn_type_list=[0, 0, 1] * 8),
+        [(Attention.FULL, 8), (Attention.LINEAR, 16)],
+    ),
+    "layers of a pruned model that attend to nothing": (
+        config(
+            num_key_value_heads=None,
+            block_configs=[{"attention": {"n_heads_in_group": 8}}, {"attention": {"no_op": True}}] * 12,
+        ),
+        [(Attention.FULL, 12)],
+    ),
+    "cross attention keeps an image": (
+        {
+            "architectures": ["XForConditionalGeneration"], "text_config": config(cross_attention_layers=[3, 8]),
+            "vision_config": {"hidden_size": 1280, "patch_size": 14, "image_size": 560, "max_num_tiles": 4},
+        },
+        [(Attention.FULL, 22), (Attention.CROSS, 2)],
+    ),
     "chunks are windows": (
         config(attention_chunk_size=8192, layer_types=["chunked_attention", "full_attention"] * 12),
         [(Attention.FULL, 12), (Attention.SLIDING, 12)],

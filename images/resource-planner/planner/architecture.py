@@ -153,6 +153,10 @@ class ModelFacts:
     float16_forbidden: bool = False
     parameters: Parameters | Unknown = UNKNOWN
 
+    def __hash__(self) -> int:
+        """A hash of a few fields that tell models apart: facts are keys of what is remembered, and have many fields."""
+        return hash((self.name, self.source, self.weights, self.max_context))
+
     @property
     def kv_known(self) -> bool:
         """Whether it is known what a request keeps (nothing, for an encoder, is known as well)."""

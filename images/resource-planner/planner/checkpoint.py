@@ -51,7 +51,7 @@ DEFAULTS: Final[Mapping[str, Config]] = {
         "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "patch_size": 16, "image_size": 1024,
     },
     "qwen2_5_vl": {
-        "depth": 32, "hidden_size": 3584, "intermediate_size": 3420, "patch_size": 14, "spatial_merge_size": 2,
+        "depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "patch_size": 14, "spatial_merge_size": 2,
     },
     "qwen2_vl": {"depth": 32, "embed_dim": 1280, "mlp_ratio": 4, "patch_size": 14, "spatial_merge_size": 2},
 }  # fmt: skip
@@ -413,6 +413,9 @@ def layer_words(text: Config, config: Config) -> tuple[str, ...] | Unknown:
     if isinstance(blocks, Sequence) and blocks and all(isinstance(block, Mapping) for block in blocks):
         return tuple("none" if _block(block).get("no_op") or _block(block).get("replace_with_linear") else "full"
                      for block in blocks)  # fmt: skip
+    lightning = text.get("attn_type_list")
+    if isinstance(lightning, Sequence) and not isinstance(lightning, str) and lightning:
+        return tuple("full" if entry else "linear" for entry in lightning)
     numbered = text.get("hybrid_layer_pattern")
     if isinstance(numbered, Sequence) and not isinstance(numbered, str) and numbered:
         return tuple("sliding" if entry else "full" for entry in numbered)
@@ -451,6 +454,8 @@ def layer_words(text: Config, config: Config) -> tuple[str, ...] | Unknown:
         plain = text.get("no_rope_layers") or [int((index + 1) % 4 != 0) for index in range(count)]
         return tuple("sliding" if kept else "full" for kept in plain)
     window = _window(text)
+    if _heads(text) is UNKNOWN and _state_size(text) is not UNKNOWN:
+        return ("linear",) * count
     if window == 0:
         return ("full",) * count
     repeat = _count(text, "sliding_window_pattern", "_sliding_window_pattern")
@@ -504,7 +509,7 @@ def _layers(text: Config, config: Config) -> tuple[Layers, ...] | Unknown:
     if words is UNKNOWN:
         return UNKNOWN
     found: list[Layers] = []
-    full, sliding, linear = words.count("full"), words.count("sliding"), words.count("linear")
+    full, sliding, linear = words.count("full"), words.count("sliding"), _states(text, words)
     latent = _count(text, "kv_lora_rank")
     heads, width = _kv_heads(text), _head_dim(text)
     if latent is not UNKNOWN and latent > 0:
@@ -552,6 +557,17 @@ def _layers(text: Config, config: Config) -> tuple[Layers, ...] | Unknown:
             return UNKNOWN
         found.append(state)
     return tuple(found)
+
+
+def _state_size(text: Config) -> Maybe:
+    return _count(text, "mamba_d_state", "ssm_state_size", "state_size")
+
+
+def _states(text: Config, words: tuple[str, ...]) -> int:
+    """How many layers keep a state: those that say so, or every one where Mamba runs beside attention in each layer."""
+    if "linear" not in words and words.count("full") == len(words) and _state_size(text) is not UNKNOWN:
+        return len(words)
+    return words.count("linear")
 
 
 def _image_positions(config: Config) -> Maybe:
@@ -628,7 +644,7 @@ def _linear_layers(text: Config, count: int) -> Layers | Unknown:
         )
     hidden = _count(text, "hidden_size", "d_model")
     heads = _count(text, "mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
-    state = _count(text, "mamba_d_state", "ssm_state_size", "state_size")
+    state = _state_size(text)
     kernel = _or(_count(text, "mamba_d_conv", "conv_kernel", "conv_kernel_size"), 4)
     if heads is not UNKNOWN and state is not UNKNOWN:
         width = _count(text, "mamba_d_head", "mamba_head_dim", "mamba_headdim")
@@ -655,6 +671,9 @@ def _linear_layers(text: Config, count: int) -> Layers | Unknown:
             state_elements=inner * state,
             state_element_bytes=element,
         )
+    every, width = _heads(text), _head_dim(text)
+    if text.get("attn_type_list") and every is not UNKNOWN and width is not UNKNOWN:
+        return Layers(kind=Attention.LINEAR, count=count, state_elements=every * width * width)
     short = _count(text, "conv_L_cache")
     if hidden is not UNKNOWN and short is not UNKNOWN:
         return Layers(kind=Attention.LINEAR, count=count, conv_width=hidden, conv_positions=max(1, short - 1))
@@ -714,7 +733,7 @@ def _parameters(text: Config, config: Config) -> Parameters | Unknown:
     full = sum(word in ("full", "none", "cross") for word in words)
     if isinstance(text.get("hybrid_override_pattern"), str):
         full = words.count("full")
-    sliding, linear = words.count("sliding"), words.count("linear")
+    sliding, linear = words.count("sliding"), _states(text, words)
     latent = _count(text, "kv_lora_rank")
     if latent is not UNKNOWN and latent > 0:
         rope = _or(_count(text, "qk_rope_head_dim"), 64)
@@ -913,8 +932,6 @@ def _one_tower(section: Config, outer: Config, text: Config, *, sound: bool) -> 
     merged = {**DEFAULTS.get(kind, {}), **section}
     hidden = _or(_count(merged, "embed_dim", "d_model", "hidden_size", "width"), 1024)
     depth = _or(_count(merged, "depth", "num_hidden_layers", "encoder_layers", "layers", "num_layers"), 24)
-    if "depth" in merged and "embed_dim" not in merged and kind == "qwen2_5_vl":
-        hidden = 1280 if hidden == _count(merged, "out_hidden_size") or _count(merged, "num_heads") == 16 else hidden
     stated = _count(merged, "intermediate_size", "encoder_ffn_dim")
     ratio = merged.get("mlp_ratio")
     inner = stated if stated is not UNKNOWN else int(hidden * ratio) if isinstance(ratio, int | float) else 4 * hidden
@@ -940,6 +957,13 @@ def _one_tower(section: Config, outer: Config, text: Config, *, sound: bool) -> 
         positions = 16_384 * merge * merge if image is UNKNOWN else (image // patch) ** 2
         stated_tokens = _count(outer, "mm_tokens_per_image", "vision_soft_tokens_per_image", "image_seq_length")
         tokens = positions // (merge * merge) if stated_tokens is UNKNOWN else stated_tokens
+        ratio = outer.get("downsample_ratio")
+        if isinstance(ratio, int | float):
+            tokens = int(tokens * ratio * ratio)
+        tiles = _or(_count(outer, "max_dynamic_patch"), 0) + 1
+        if outer.get("max_dynamic_patch") is None:
+            tiles = _or(_count(merged, "max_num_tiles"), 1)
+        positions, tokens = positions * tiles, tokens * tiles
     return Tower(bytes=2 * weights, hidden=hidden, intermediate=inner, positions=positions, tokens=max(1, tokens))
 
 

@@ -11,6 +11,7 @@ and nothing is guessed: a term whose facts are unknown is `UNKNOWN`, and so is t
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from planner.architecture import DTYPE_BYTES, Attention, Layers, ModelFacts, Quantization, Source
@@ -264,12 +265,35 @@ def cache(
         raise ValueError("tensor parallel size and batched tokens must be at least 1")
     if facts.layers is UNKNOWN:
         return UNKNOWN
-    sixteenths = _kv_sixteenths(facts, dtype, kv_dtype)
-    element = element_bytes(facts, dtype)
-    kinds = [layers for layers in facts.layers if layers.count > 0]
+    return _laid_out(
+        facts.layers,
+        _kv_sixteenths(facts, dtype, kv_dtype),
+        element_bytes(facts, dtype),
+        tensor_parallel,
+        batched_tokens,
+        concurrent_batches,
+        (2 if prefix_caching else 1) + speculative_tokens,
+        speculative_tokens,
+        block_tokens,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _laid_out(
+    layers_of: tuple[Layers, ...],
+    sixteenths: int,
+    element: int,
+    ranks: int,
+    batched: int,
+    batches: int,
+    states: int,
+    drafted: int,
+    block_tokens: int,
+) -> Cache:
+    kinds = [layers for layers in layers_of if layers.count > 0]
     if not kinds:
         return Cache(per_token=0, block_bytes=0, block_tokens=block_tokens, groups=())
-    each = [token_bytes(layers, sixteenths, tensor_parallel) for layers in kinds]
+    each = [token_bytes(layers, sixteenths, ranks) for layers in kinds]
     growing = sum(
         layers.count * size
         for layers, size in zip(kinds, each, strict=True)
@@ -279,11 +303,7 @@ def cache(
         growing = sum(layers.count * size for layers, size in zip(kinds, each, strict=True))
     smallest = min((size for size in each if size), default=0)
     state = max(
-        (
-            state_bytes(layers, element, tensor_parallel, speculative_tokens)
-            for layers in kinds
-            if layers.kind is Attention.LINEAR
-        ),
+        (state_bytes(layers, element, ranks, drafted) for layers in kinds if layers.kind is Attention.LINEAR),
         default=0,
     )
     largest = max(each)
@@ -295,10 +315,9 @@ def cache(
     counts = [layers.count for layers in kinds]
     size = max(counts) if max(counts) < 1.25 * min(counts) else min(counts)
     groups = tuple(
-        _group(layers, one, page, -(-layers.count // size), batched_tokens * concurrent_batches, batched_tokens,
-               (2 if prefix_caching else 1) + speculative_tokens)
+        _group(layers, one, page, -(-layers.count // size), batched * batches, batched, states)
         for layers, one in zip(kinds, each, strict=True)
-    )  # fmt: skip
+    )
     tokens = page // smallest if smallest else block_tokens
     return Cache(per_token=growing, block_bytes=size * page, block_tokens=tokens, groups=groups)
 
@@ -471,6 +490,7 @@ def _graphs(facts: ModelFacts, concurrency: int, enforce_eager: bool, capture_si
     return Term(name="graphs", bytes=size, source=f"{layers} layers × {sizes} captured sizes, 0.1 GiB at least")
 
 
+@lru_cache(maxsize=1024)
 def captured(largest: int) -> int:
     """How many batch sizes are captured up to `largest` (0: none)."""
     sizes = [1, 2, 4, *range(8, 257, 8), *range(272, 1025, 16)]
