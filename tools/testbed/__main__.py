@@ -62,7 +62,8 @@ def _up(options: argparse.Namespace) -> int:
             if not options.no_planner:
                 planner = PlannerProcess(cluster).start()
                 stack.callback(planner.stop)
-                told.append(f"planner: process {planner.process.pid}")
+                planner.wait_ready()
+                told.append(f"planner: process {planner.process.pid}, {planner.url}")
         print(f"up after {time.monotonic() - started:.0f} s")
         print("\n".join(f"  {line}" for line in told))
         print(f"  logs: {cluster.logs}")

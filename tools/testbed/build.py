@@ -15,12 +15,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from testbed.process import dies_with_parent
 
 MODULES = Path(__file__).parent / "go"
 LAYOUT = "1"  # part of the key: raise it when the content of a cache folder changes
@@ -119,24 +120,29 @@ def _build(program: Program, folder: Path) -> None:
         raise BuildError(f"{program.name} {program.version} is not in {cache()} and there is no Go to build it")
     print(f"testbed: building {program.name} {program.version} (once; minutes)", file=sys.stderr, flush=True)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix=".build-", dir=folder.parent) as scratch:
-        target = Path(scratch) / folder.name
-        target.mkdir()
-        flags = ("-mod=readonly", "-trimpath", "-ldflags", f"-s -w {program.stamp}".strip())
-        _go(program, "build", *flags, "-o", f"{target}/", *program.packages)
-        if (target / "server").exists():  # etcd's main package is called so
-            (target / "server").rename(target / "etcd")
-        if program.extra:
-            source = _go(program, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", program.extra).strip()
-            _copy_stages(Path(source) / "kustomize" / "stage", target / "stage")
-        target.rename(folder)
+    target = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(target, ignore_errors=True)  # of a build that was killed; we hold the lock
+    target.mkdir()
+    flags = ("-mod=readonly", "-trimpath", "-ldflags", f"-s -w {program.stamp}".strip())
+    _go(program, "build", *flags, "-o", f"{target}/", *program.packages)
+    if (target / "server").exists():  # etcd's main package is called so
+        (target / "server").rename(target / "etcd")
+    if program.extra:
+        source = _go(program, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", program.extra).strip()
+        _copy_stages(Path(source) / "kustomize" / "stage", target / "stage")
+    target.rename(folder)
     print(f"testbed: built {program.name} in {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
 
 
 def _go(program: Program, *arguments: str) -> str:
     environment = {**os.environ, "GOWORK": "off"}
     done = subprocess.run(
-        ["nice", "go", *arguments], cwd=MODULES / program.module, env=environment, capture_output=True, text=True
+        ["nice", "go", *arguments],
+        cwd=MODULES / program.module,
+        env=environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=dies_with_parent(),
     )
     if done.returncode:
         raise BuildError(f"go {arguments[0]} of {program.name} failed:\n{done.stderr[-4000:]}")

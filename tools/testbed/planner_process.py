@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from testbed.cluster import Cluster
 from testbed.operator import REPOSITORY
-from testbed.process import Process, ProcessError, until
+from testbed.process import Process, ProcessError, free_port, until
 
 NAMESPACE = "d8-ai-inference"
 DEPLOYMENT = "resource-planner"
@@ -26,8 +26,10 @@ DEPLOYMENT = "resource-planner"
 class PlannerProcess:
     """The planner of one cluster. Several with different `identity` stand for several replicas.
 
-    env and arguments are added last, so that a test can move a port or shorten a period: a rendered port is the same
-    in every pod, but two processes of one machine need two. ready_url: what `wait_ready` asks.
+    Two things differ from the Deployment, because processes of one machine share what pods do not: a rendered
+    `--listen` gets a free port, and paths below an emptyDir's mount point into a folder of this process. env and
+    arguments are added last, so that a test can shorten a period. ready_url: what `wait_ready` asks, `/readyz` of the
+    listening address by default.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class PlannerProcess:
         self._arguments = tuple(arguments)
         self._ready_url = ready_url
         self._process: Process | None = None
+        self.url: str | None = None  # where it listens; None when nothing about listening is rendered
 
     def start(self) -> Self:
         """Read the Deployment and start. Raises ProcessError when it is not rendered."""
@@ -59,9 +62,14 @@ class PlannerProcess:
             folder / "kubeconfig", self.cluster.token(NAMESPACE, account), namespace=NAMESPACE
         )
         container = pod["containers"][0]
+        command = [_moved(part, _mounts(container, pod, folder)) for part in _command(container)]
+        if any(part.split("=")[0] == "--listen" for part in command) and self._ready_url is None:
+            address = f"127.0.0.1:{free_port()}"
+            command.append(f"--listen={address}")  # the last one counts
+            self.url = f"http://{address}"
         self._process = Process(
             f"planner {self.identity}",
-            [*_command(container), *self._arguments],
+            [*command, *self._arguments],
             log=self.log,
             env={
                 **_base_environment(folder),
@@ -75,7 +83,7 @@ class PlannerProcess:
         return self
 
     def wait_ready(self, *, timeout: float = 60) -> Self:
-        """Wait until `ready_url` answers 200; without a URL, that the process still runs after its first log line."""
+        """Wait until it says it is ready; if it listens nowhere, until it runs and has logged a line."""
         until("the planner to be ready", self._is_ready, timeout=timeout, process=self._process)
         return self
 
@@ -145,10 +153,11 @@ class PlannerProcess:
         return known[path]
 
     def _is_ready(self) -> bool:
-        if self._ready_url is None:
+        url = self._ready_url or (f"{self.url}/readyz" if self.url else None)
+        if url is None:
             return self.process.running and self.log.exists() and self.log.stat().st_size > 0
         try:
-            with urllib.request.urlopen(self._ready_url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=5) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -165,6 +174,26 @@ def _command(container: Mapping[str, Any]) -> list[str]:
     if program == "planner":
         return [sys.executable, "-m", "planner", *line[1:]]
     return line
+
+
+def _mounts(container: Mapping[str, Any], pod: Mapping[str, Any], folder: Path) -> dict[str, Path]:
+    """Mount point → folder of this process, for the container's emptyDirs."""
+    empty = {volume["name"] for volume in pod.get("volumes", []) if "emptyDir" in volume}
+    found = {}
+    for mount in container.get("volumeMounts", []):
+        if mount["name"] in empty:
+            found[mount["mountPath"].rstrip("/")] = folder / f"volume-{mount['name']}"
+            found[mount["mountPath"].rstrip("/")].mkdir(exist_ok=True)
+    return found
+
+
+def _moved(argument: str, mounts: Mapping[str, Path]) -> str:
+    """The argument with a path below a mount point moved: `/tmp/x` and `--flag=/tmp/x`."""
+    flag, equals, value = argument.rpartition("=")
+    for point, folder in mounts.items():
+        if value == point or value.startswith(f"{point}/"):
+            return f"{flag}{equals}{folder}{value.removeprefix(point)}"
+    return argument
 
 
 def _base_environment(folder: Path) -> dict[str, str]:

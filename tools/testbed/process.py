@@ -64,6 +64,18 @@ def until(
         time.sleep(interval)
 
 
+def dies_with_parent() -> Callable[[], None]:
+    """For `preexec_fn`: the kernel kills the child when the thread that starts it ends, however it ends."""
+    parent = os.getpid()
+
+    def ask_kernel() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # the parent died between fork and prctl
+            os._exit(1)
+
+    return ask_kernel
+
+
 class Process:
     """A program in a process group of its own, its output in a log file, killed when this process dies.
 
@@ -101,13 +113,6 @@ class Process:
         """Start it; the log is appended to, so that one file tells a restart's whole story."""
         if self.running:
             raise ProcessError(f"{self.name} runs already")
-        parent = os.getpid()
-
-        def die_with_parent() -> None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:  # the parent died between fork and prctl
-                os._exit(1)
-
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 self._command,
@@ -117,7 +122,7 @@ class Process:
                 env=self._env,
                 cwd=self._cwd,
                 start_new_session=True,
-                preexec_fn=die_with_parent,
+                preexec_fn=dies_with_parent(),
             )
 
     def stop(self, *, timeout: float = 15) -> None:
