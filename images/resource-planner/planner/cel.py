@@ -62,8 +62,8 @@ class Answer:
 class CelDevice:
     """All that a selector can see of a device; devices of one shape are equal, whatever their names.
 
-    Names are qualified (`domain/id`) and sorted. `fault` says why no selector can be evaluated on the device, as when an
-    attribute has no value or a version is malformed.
+    Names are qualified (`domain/id`) and sorted. `fault` says why no selector can be evaluated on the device, as when
+    an attribute has no value or a version is malformed.
     """
 
     driver: str
@@ -146,7 +146,7 @@ def _attribute(raw: Any) -> AttributeValue:
         if value is not None:
             if type(value) is not cls:
                 raise ValueError(f"{value!r} is no {kind}")
-            return value  # type: ignore[no-any-return]
+            return value
     if raw.get("version") is not None:
         return semver.parse(raw["version"])
     raise ValueError("unsupported attribute value")
@@ -243,7 +243,6 @@ def _compiled(expression: str, release: tuple[int, int], list_attributes: bool) 
     return evaluation.program(tree, release)
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def _attributes(device: CelDevice, list_attributes: bool) -> DefaultMap:
     if device.fault:
         raise Abort(device.fault)
@@ -260,27 +259,30 @@ def _attributes(device: CelDevice, list_attributes: bool) -> DefaultMap:
 
 
 def _domains(found: Iterable[tuple[str, list[tuple[str, Any]]]]) -> DefaultMap:
-    return DefaultMap((domain, Map(entries)) for domain, entries in found)
+    return DefaultMap.named((domain, Map.named(entries)) for domain, entries in found)
 
 
-_NO_CAPACITY: Final = DefaultMap()
+@lru_cache(maxsize=_REMEMBERED)
+def _constant_part(device: CelDevice, list_attributes: bool) -> Map:
+    return Map.named(
+        (
+            ("driver", device.driver),
+            ("allowMultipleAllocations", bool(device.allow_multiple_allocations)),
+            ("attributes", _attributes(device, list_attributes)),
+            ("capacity", DefaultMap()),
+        )
+    )
 
 
 def _activation(device: CelDevice, list_attributes: bool, sees_capacity: bool) -> Map:
     """What the variable `device` is. Amounts are made anew: an evaluation may change how they are held."""
-    attributes = _attributes(device, list_attributes)
-    capacity = _NO_CAPACITY
-    if sees_capacity:
-        domains: dict[str, list[tuple[str, Any]]] = {}
-        for name, value in device.capacity:
-            domain, _, identity = name.partition("/")
-            domains.setdefault(domain, []).append((identity, Amount(value)))
-        capacity = _domains(domains.items())
-    return Map(
-        (
-            ("driver", device.driver),
-            ("allowMultipleAllocations", bool(device.allow_multiple_allocations)),
-            ("attributes", attributes),
-            ("capacity", capacity),
-        )
-    )
+    constant = _constant_part(device, list_attributes)
+    if not sees_capacity or not device.capacity:
+        return constant
+    domains: dict[str, list[tuple[str, Any]]] = {}
+    for name, value in device.capacity:
+        domain, _, identity = name.partition("/")
+        domains.setdefault(domain, []).append((identity, Amount(value)))
+    found = Map()
+    found.entries = {**constant.entries, "capacity": ("capacity", _domains(domains.items()))}
+    return found

@@ -7,7 +7,6 @@ A fault says what is wrong with the expression whatever the device: the API serv
 would call it a compile error.
 """
 
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from . import formatting, library, types
@@ -15,6 +14,7 @@ from .library import Overload
 from .syntax import Call, Fold, Ident, ListOf, Literal, MapOf, MessageOf, Node, Select
 from .types import Substitution, Type
 from .values import Duration, Failure, Timestamp, Uint, duration_of, pattern, timestamp_of
+
 
 def _fields(attribute: Type) -> Mapping[str, Type]:
     return {
@@ -197,7 +197,7 @@ class _Checker:
             return current
         if self.assignable((previous,), (current,)):
             return types.most_general(previous, current)
-        raise TypeFault(f"expected type {previous} but found {current}")
+        return types.DYN  # mixed elements: the validator refuses them outside of `format`
 
     def list(self, node: ListOf, scope: Scope) -> Type:
         joined: Type | None = None
@@ -341,5 +341,3 @@ def _shape(node: Node) -> formatting.Shape:
     elif isinstance(node, MapOf):
         inner = tuple(_shape(part) for key, value, _ in node.entries for part in (key, value))
     return formatting.Shape(node.type, inner, literal=isinstance(node, ListOf | MapOf), keyed=isinstance(node, MapOf))
-
-

@@ -7,9 +7,12 @@ What upstream computes while it builds a program is computed here while planning
 of constants, constant regular expressions, membership in constant lists. Faults there are compile errors.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+from planner.semver import Version
 
 from . import functions, library, types
 from .functions import COST_LIMIT, CostExceeded, Implementation, index, lookup
@@ -28,12 +31,10 @@ from .values import (
     Uint,
     Value,
     agrees,
-
     equal,
     no_overload,
     pattern,
 )
-from .values import Version as _Version
 
 MAX_STEPS: Final = 2_000_000
 """Loop turns of one evaluation beyond which no answer is attempted; the cost limit is met long before."""
@@ -100,7 +101,7 @@ Scope = dict[str, int]
 
 
 class _Planner:
-    def __init__(self, table: "library.Mapping[str, tuple[Overload, ...]]") -> None:
+    def __init__(self, table: Mapping[str, tuple[Overload, ...]]) -> None:
         self.table = table
         self.slots = 0
 
@@ -195,12 +196,12 @@ class _Planner:
 
         def run(frame: Frame) -> bool:
             owner = prefix(frame)
-            frame.cost += 1
             if type(owner) is Optional:
-                owner = owner.value
-                if owner is NOTHING:
-                    return False
-            return lookup(owner, name) is not NOTHING if not isinstance(owner, Map) else owner.has(name)
+                found = owner.value is not NOTHING and lookup(owner.value, name) is not NOTHING
+                frame.cost += found
+                return found
+            frame.cost += 1
+            return lookup(owner, name) is not NOTHING
 
         return run
 
@@ -308,10 +309,11 @@ class _Planner:
 
         def run(frame: Frame) -> Value:
             found = over(frame)
+            pairs: Iterable[tuple[Value, Value]]
             if type(found) is list:
                 pairs = enumerate(found) if two else ((part, None) for part in found)
             elif isinstance(found, Map):
-                pairs = found.items() if two else ((key, None) for key in found.keys())  # type: ignore[assignment]
+                pairs = found.items()
             else:
                 raise Failure("unsupported comprehension range")
             slots = frame.slots
@@ -518,34 +520,31 @@ def _disjunction(runs: Sequence[Run]) -> Run:
     return run
 
 
-_EQUALITY: Final = functions.cost_of("_==_", "equals")
-_INEQUALITY: Final = functions.cost_of("_!=_", "not_equals")
-assert _EQUALITY is not None and _INEQUALITY is not None
-
-
 def _pair(frame: Frame, left: Run, right: Run) -> tuple[Value, Value]:
     """Both operands; the right one is computed, and paid for, even when the left one failed."""
     try:
         one = left(frame)
     except Failure:
-        try:
+        with suppress(Failure):
             right(frame)
-        except Failure:
-            pass
         frame.cost += 1
         raise
     return one, right(frame)
 
 
 def _equality(left: Run, right: Plan) -> Run:
-    cost = _EQUALITY
+    cost = functions.equality_cost
     compute = right.run
     if right.constant and type(right.value) is str and right.value:
         text = right.value
         length = len(text)
 
         def run_text(frame: Frame) -> bool:
-            one = left(frame)
+            try:
+                one = left(frame)
+            except Failure:
+                frame.cost += 1
+                raise
             if type(one) is str:
                 frame.cost += (min(len(one), length) + 9) // 10 if length <= 20 else cost((one, text), None)
                 return bool(one == text)
@@ -563,7 +562,7 @@ def _equality(left: Run, right: Plan) -> Run:
 
 
 def _inequality(left: Run, right: Run) -> Run:
-    cost = _INEQUALITY
+    cost = functions.smaller_cost
 
     def run(frame: Frame) -> bool:
         one, other = _pair(frame, left, right)
@@ -619,7 +618,7 @@ def _membership(left: Run, parts: Sequence[Value]) -> Plan | None:
             return value in booleans
         if cls is int or cls is Uint or cls is float:
             return value in numbers
-        if cls is bytes or cls is _Version or cls is Format:
+        if cls is bytes or cls is Version or cls is Format:
             raise Abort("internal error: hash of unhashable type")
         return False
 
@@ -631,7 +630,11 @@ def _applied(implementation: Implementation, cost: functions.Cost | None, runs: 
         only = runs[0]
 
         def run_one(frame: Frame) -> Value:
-            one = only(frame)
+            try:
+                one = only(frame)
+            except Failure:
+                frame.cost += 1
+                raise
             if cost is None:
                 frame.cost += 1
                 return implementation(one)
@@ -683,6 +686,3 @@ def _dispatched(function: str, candidates: Sequence[tuple[tuple[Type, ...], Impl
         raise Failure(f"no such overload: {function}")
 
     return call
-
-
-

@@ -12,8 +12,9 @@ import binascii
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, timezone, tzinfo
+from datetime import UTC, date, timedelta, timezone, tzinfo
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import unquote_plus
 from zoneinfo import ZoneInfo
@@ -83,6 +84,12 @@ class CostExceeded(Abort):
 def _bounded(length: int) -> None:
     if length > LONGEST:
         raise BeyondBudget(f"a value of {length} characters or elements")
+
+
+def _affordable(cost: int) -> None:
+    """Spares computing what will cost more than an evaluation may."""
+    if cost > COST_LIMIT:
+        raise CostExceeded("cost limit exceeded")
 
 
 # Operators: dispatched by value, because upstream's are.
@@ -463,7 +470,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:stop]
 
 
-_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTES: Final = str.maketrans(
     {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\",
      '"': '\\"'}
@@ -485,7 +492,8 @@ def _find(text: str, expression: str) -> str:
 
 def _find_all(text: str, expression: str, limit: int = -1) -> list[Value]:
     """Go's FindAllString: an empty match right after another match does not count."""
-    compiled, found = pattern(expression), []
+    compiled = pattern(expression)
+    found: list[Value] = []
     position, previous = 0, -1
     while position <= len(text) and (limit < 0 or len(found) < limit):
         match = compiled.search(text, position)
@@ -544,7 +552,7 @@ def _ordering(one: Value, other: Value) -> int:
 def _is_sorted(parts: Sequence[Value]) -> bool:
     for part in parts:
         _comparable(part)
-    return all(_ordering(one, other) <= 0 for one, other in zip(parts, parts[1:], strict=False))
+    return all(_ordering(one, other) <= 0 for one, other in pairwise(parts))
 
 
 def _list_index(parts: Sequence[Value], wanted: Value) -> int:
@@ -580,14 +588,12 @@ def _flatten(parts: Value, depth: Value = 1) -> list[Value]:
 
 
 def _range(count: int) -> list[Value]:
-    if count > COST_LIMIT:
-        raise CostExceeded("cost limit exceeded")
+    _affordable(count)
     return list(range(count))
 
 
 def _distinct(parts: Sequence[Value]) -> list[Value]:
-    if len(parts) * len(parts) > 4 * COST_LIMIT:
-        raise CostExceeded("cost limit exceeded")
+    _affordable(2 * len(parts) * len(parts))
     found: list[Value] = []
     for part in parts:
         if not any(same(part, other) for other in found):
@@ -604,8 +610,11 @@ def _sorted_by(parts: Value, keys: Value) -> list[Value]:
         raise Failure("list elements must be comparable")
     if len(keys) > 1 and any(type(key) is not type(keys[0]) for key in keys):
         raise Failure("list elements must have the same type")
-    order = sorted(range(len(parts)), key=cmp_to_key(lambda one, other: _ordering(keys[one], keys[other])))
-    return [parts[at] for at in order]
+
+    def order(one: int, other: int) -> int:
+        return _ordering(keys[one], keys[other])
+
+    return [parts[at] for at in sorted(range(len(parts)), key=cmp_to_key(order))]
 
 
 def _sorted(parts: Value) -> list[Value]:
@@ -613,8 +622,7 @@ def _sorted(parts: Value) -> list[Value]:
 
 
 def _sets_contain(parts: Sequence[Value], wanted: Sequence[Value]) -> bool:
-    if len(parts) * len(wanted) > 4 * COST_LIMIT:
-        raise CostExceeded("cost limit exceeded")
+    _affordable(len(parts) * len(wanted))
     return all(any(same(one, part) for part in parts) for one in wanted)
 
 
@@ -623,8 +631,7 @@ def _sets_equivalent(one: Sequence[Value], other: Sequence[Value]) -> bool:
 
 
 def _sets_intersect(one: Sequence[Value], other: Sequence[Value]) -> bool:
-    if len(one) * len(other) > 4 * COST_LIMIT:
-        raise CostExceeded("cost limit exceeded")
+    _affordable(len(one) * len(other))
     return any(any(same(wanted, part) for part in other) for wanted in one)
 
 
@@ -633,8 +640,8 @@ def includes(target: Value, wanted: Value) -> bool:
     if type(target) is not list:
         return same(target, wanted)
     for at, part in enumerate(target):
-        if at >= 64:
-            raise Failure("'includes' function cannot be applied to lists longer than 64 values")
+        if at >= 48:
+            raise Failure("'includes' function cannot be applied to lists longer than 48 values")
         if same(part, wanted):
             return True
     return False
@@ -651,9 +658,9 @@ def _value(one: Optional) -> Value:
 
 def _non_zero(one: Value) -> Optional:
     cls = type(one)
-    if one is None or cls in (bool, int, Uint, float, str, bytes, list) and not one:
+    if one is None or (cls in (bool, int, Uint, float, str, bytes, list) and not one):
         return NONE
-    if isinstance(one, Map) and not one or cls is Duration and one.nanos == 0:
+    if (isinstance(one, Map) and not one) or (cls is Duration and one.nanos == 0):
         return NONE
     if cls is Timestamp and one.nanos == -62135596800 * 10**9:
         return NONE
@@ -791,9 +798,7 @@ _OLD_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
-_DATETIME: Final = re.compile(
-    r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.IGNORECASE
-)
+_DATETIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.IGNORECASE)
 
 
 def _label(text: str, expression: re.Pattern[str], longest: int, *, prefix: bool = False) -> bool:
@@ -873,8 +878,6 @@ def _zone(name: str) -> tzinfo:
     match = re.fullmatch(r"([+-]?)([0-9]{2}):([0-9]{2})", name)
     if match:
         minutes = int(match[2]) * 60 + int(match[3])
-        from datetime import timedelta
-
         try:
             return timezone(timedelta(minutes=-minutes if match[1] == "-" else minutes))
         except ValueError:
@@ -1071,14 +1074,14 @@ def traversal(value: Value) -> int:
     return 1
 
 
-def _smaller(args: Sequence[Value], _: Value) -> int:
+def smaller_cost(args: Sequence[Value], _: Value) -> int:
     return _tenth(min(size(args[0]), size(args[1])))
 
 
-def _equality(args: Sequence[Value], _: Value) -> int:
+def equality_cost(args: Sequence[Value], _: Value) -> int:
     if type(args[0]) in (Amount, Ip, Cidr, Format, Url, semver.Version):
         return 1
-    return _smaller(args, _)
+    return smaller_cost(args, _)
 
 
 def _search(args: Sequence[Value], _: Value) -> int:
@@ -1086,7 +1089,8 @@ def _search(args: Sequence[Value], _: Value) -> int:
 
 
 def _validation(args: Sequence[Value], _: Value) -> int:
-    return math.ceil((1.0 + size(args[1])) * 0.1) * math.ceil(args[0].pattern_size * 0.25)
+    pattern_size: int = args[0].pattern_size
+    return math.ceil((1.0 + size(args[1])) * 0.1) * math.ceil(pattern_size * 0.25)
 
 
 def _contains(args: Sequence[Value], _: Value) -> int:
@@ -1147,7 +1151,7 @@ _BY_FUNCTION: Final[Mapping[str, Cost]] = {
     "containsIP": _holds,
     "containsCIDR": _holds_cidr,
     "validate": _validation,
-    "_==_": _equality,
+    "_==_": equality_cost,
 }  # fmt: skip
 
 _BY_KIND: Final[Mapping[str, Cost]] = {
@@ -1159,10 +1163,10 @@ _BY_KIND: Final[Mapping[str, Cost]] = {
     **dict.fromkeys(
         tuple(f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals")
               for kind in ("string", "bytes")),
-        _smaller,
+        smaller_cost,
     ),
-    "equals": _smaller,
-    "not_equals": _smaller,
+    "equals": smaller_cost,
+    "not_equals": smaller_cost,
     "in_list": lambda args, _: size(args[1]),
     "add_string": lambda args, _: _tenth(size(args[0]) + size(args[1])),
     "add_bytes": lambda args, _: _tenth(size(args[0]) + size(args[1])),

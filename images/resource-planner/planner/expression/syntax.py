@@ -10,7 +10,7 @@ answer in the same order.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Final
 
 from . import types
 from .values import Uint, Value
@@ -22,8 +22,9 @@ ACCUMULATOR: Final = "@result"
 UNUSED: Final = "#unused"
 
 RESERVED: Final = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
-)
+    ("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
+     "namespace", "return", "var", "void", "while")
+)  # fmt: skip
 
 
 class SyntaxFault(Exception):
@@ -107,9 +108,7 @@ class Token:
     at: int
 
 
-_ESCAPE = (
-    r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"  # noqa: S105
-)
+_ESCAPE = r"\\(?:[abfnrtv\"'\\?`]|[0-3][0-7][0-7]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"
 _QUOTED = (
     rf'"""(?:{_ESCAPE}|[^\\])*?"""|\'\'\'(?:{_ESCAPE}|[^\\])*?\'\'\''
     rf'|"(?:{_ESCAPE}|[^\\"\n\r])*"|\'(?:{_ESCAPE}|[^\\\'\n\r])*\''
@@ -164,7 +163,7 @@ class _Parser:
     def whole(self) -> Node:
         tree = self.expression()
         if self.peek().kind != "end":
-            self.refuse()
+            raise self.fault()
         return tree
 
     def peek(self) -> Token:
@@ -184,11 +183,11 @@ class _Parser:
 
     def expect(self, text: str) -> None:
         if not self.accept(text):
-            self.refuse()
+            raise self.fault()
 
-    def refuse(self, why: str = "") -> NoReturn:
+    def fault(self) -> SyntaxFault:
         token = self.peek()
-        raise SyntaxFault(why or f"unexpected {token.text!r} at {token.at}" if token.kind != "end" else "unexpected end")
+        return SyntaxFault(f"unexpected {token.text!r} at {token.at}" if token.kind != "end" else "unexpected end")
 
     def expression(self) -> Node:
         self.depth += 1
@@ -227,12 +226,9 @@ class _Parser:
             return self.member()
         while self.accept(token.text):
             operators += 1
-        if token.text == "-" and self.peek().kind in ("int", "float"):
-            operators -= 1
-            number = self.number(self.take(), negative=True)
-            operand = self.suffixes(number)
-        else:
-            operand = self.member()
+        if token.text == "-" and operators == 1 and self.peek().kind in ("int", "float"):
+            return self.suffixes(self.number(self.take(), negative=True))
+        operand = self.member()
         if operators % 2 == 0:
             return operand
         return Call("!_" if token.text == "!" else "-_", None, [operand])
@@ -247,7 +243,7 @@ class _Parser:
                 name = self.take()
                 if name.kind != "name" or name.text in ("in", "true", "false", "null"):
                     self.position -= 1
-                    self.refuse()
+                    raise self.fault()
                 if optional:
                     node = Call("_?._", None, [node, Literal(name.text)])
                 elif self.accept("("):
@@ -291,7 +287,7 @@ class _Parser:
                 if token.kind == "name":
                     return self.named(token, leading="")
             self.position -= 1
-            self.refuse()
+            raise self.fault()
         if token.kind == "name":
             return self.named(token)
         if token.kind in ("int", "uint", "float"):
@@ -301,7 +297,7 @@ class _Parser:
         if token.kind == "bytes":
             return Literal(_bytes(token.text[1:]))
         self.position -= 1
-        self.refuse()
+        raise self.fault()
 
     def named(self, token: Token, leading: str = "") -> Node:
         constants: dict[str, bool | None] = {"true": True, "false": False, "null": None}
@@ -309,7 +305,7 @@ class _Parser:
             return Literal(constants[token.text])
         if token.text == "in":
             self.position -= 1
-            self.refuse()
+            raise self.fault()
         if token.text in RESERVED:
             raise SyntaxFault(f"reserved identifier: {token.text}")
         if self.accept("("):
@@ -341,7 +337,7 @@ class _Parser:
         optional: set[int] = set()
         while not self.accept("]"):
             if elements and not self.accept(","):
-                self.refuse()
+                raise self.fault()
             if elements and self.accept("]"):
                 break
             if not elements and self.accept(","):
@@ -356,7 +352,7 @@ class _Parser:
         entries: list[tuple[Node, Node, bool]] = []
         while not self.accept("}"):
             if entries and not self.accept(","):
-                self.refuse()
+                raise self.fault()
             if entries and self.accept("}"):
                 break
             if not entries and self.accept(","):
@@ -379,7 +375,7 @@ class _Parser:
             name = self.take()
             if name.kind != "name":
                 self.position -= 1
-                self.refuse()
+                raise self.fault()
             self.expect(":")
             found.append((name.text, self.expression(), optional))
         return found
@@ -506,7 +502,7 @@ def _exists_one(count: int) -> Expander:
     return expand
 
 
-def _gather(count: int, *, filtered: bool) -> Expander:
+def _gather(count: int, *, filtered: bool) -> Callable[[Node, list[Node]], Node]:
     def expand(target: Node, args: list[Node]) -> Node:
         step: Node = _call("_+_", _accu(), ListOf([args[-1]]))
         if filtered:
@@ -576,7 +572,6 @@ MACROS: Final[dict[tuple[str, int], Expander]] = {
     ("exists", 3): _exists(2),
     ("exists_one", 2): _exists_one(1),
     ("exists_one", 3): _exists_one(2),
-    ("existsOne", 2): _exists_one(1),
     ("existsOne", 3): _exists_one(2),
     ("map", 2): _gather(1, filtered=False),
     ("map", 3): _gather(1, filtered=True),

@@ -11,10 +11,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import unquote
 
 import re2
@@ -157,6 +157,13 @@ class Map:
 
     def __init__(self, entries: Iterable[tuple[Value, Value]] = ()) -> None:
         self.entries: dict[Value, tuple[Value, Value]] = {map_key(key): (key, value) for key, value in entries}
+
+    @classmethod
+    def named(cls, entries: Iterable[tuple[str, Value]]) -> Self:
+        """A map whose keys are texts."""
+        found = cls.__new__(cls)
+        found.entries = {entry[0]: entry for entry in entries}
+        return found
 
     def find(self, key: Value) -> Value:
         """The value at `key`, or `NOTHING`."""
@@ -327,7 +334,7 @@ def compare(one: Value, other: Value) -> int:
             raise Failure("NaN values cannot be ordered")
     elif cls is not other_cls or cls not in (str, bool, bytes, Duration, Timestamp):
         raise no_overload(other if cls in _NUMBERS or cls in (str, bool, bytes) else one)
-    return (one > other) - (one < other)
+    return int(one > other) - int(one < other)
 
 
 def size(value: Value) -> int:
@@ -387,7 +394,7 @@ def duration_of(value: Value) -> Duration:
         return Duration(0)
     total, position = 0, 0
     for match in re.finditer(r"([0-9]*)(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h)", text):
-        if match.start() != position or not match.group(1) and len(match.group(2) or ".") < 2:
+        if match.start() != position or (not match.group(1) and len(match.group(2) or ".") < 2):
             break
         unit = _UNITS[match.group(3)]
         whole = int(match.group(1) or "0")
@@ -430,7 +437,7 @@ def timestamp_of(value: Value) -> Timestamp:
         moment = datetime(*(int(match[part]) for part in range(1, 7)), tzinfo=zone)  # type: ignore[misc, arg-type]
     except ValueError:
         raise Failure(f"{value!r} is no timestamp") from None
-    seconds = round((moment - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds())  # noqa: UP017
+    seconds = round((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
     seconds -= round(shift.total_seconds()) * (-1 if match[8][0] == "-" else 1)
     if not _MIN_TIME <= seconds <= _MAX_TIME:
         raise Failure("timestamp overflow")
@@ -438,7 +445,7 @@ def timestamp_of(value: Value) -> Timestamp:
     return Timestamp(seconds * _BILLION + (int(fraction.ljust(9, "0")) if fraction else 0))
 
 
-def moment(value: Timestamp, zone: timezone) -> datetime:
+def moment(value: Timestamp, zone: tzinfo) -> datetime:
     """The calendar time at that moment in that zone, without fractions of a second."""
     return datetime(1970, 1, 1, tzinfo=UTC).astimezone(zone) + timedelta(seconds=value.nanos // _BILLION)
 
@@ -463,7 +470,7 @@ def text_of_double(number: float) -> str:
         mantissa = ("-" if digits.startswith("-") else "") + stripped[0]
         rest = stripped[1:].rstrip("0")
         mantissa += f".{rest}" if rest else ""
-    if power < -4 or power >= 21:
+    if power < -4 or power >= 6:
         return f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
     plain = f"{number:.340f}".rstrip("0").rstrip(".") if power < 0 else digits
     if power < 0 or "e" in digits:
@@ -604,7 +611,9 @@ def _authority(text: str, failure: Failure) -> tuple[str, str]:
         return user, host
     if ":" in host and not re.fullmatch(r"[0-9]*", host.rpartition(":")[2]):
         raise failure
-    if _ESCAPED.search(host) or re.search(r"%[0-7]", host) and not re.search(r"%(?:2[1245689A-Fa-f]|3[BbDdAa])", host):
+    if _ESCAPED.search(host) or (
+        re.search(r"%[0-7]", host) and not re.search(r"%(?:2[1245689A-Fa-f]|3[BbDdAa])", host)
+    ):
         raise failure
     if not all(character.isalnum() or character in _HOST_SAFE or character == "%" or ord(character) > 127
                for character in host):  # fmt: skip
