@@ -18,7 +18,7 @@ setup: $(STAMP) ## one virtual environment with everything that is pinned
 
 $(STAMP): requirements-dev.txt
 	@echo "installing the pinned packages into $(VENV)"
-	@python3 -m venv --clear $(VENV)
+	@test -x $(PY) || python3 -m venv $(VENV)
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable images/resource-planner
 	@touch $@

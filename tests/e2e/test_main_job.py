@@ -90,7 +90,7 @@ def test_two_shared_orders_sit_on_the_same_device(eight: Scene) -> None:
 def test_an_order_larger_than_any_card_is_refused_with_needed_free_and_shortfall(eight: Scene) -> None:
     condition = eight.until_reason("team-c", "giant", "Planned", "ResourceClaimExhausted")
     assert condition["status"] == "False"
-    for word in ("needed", "free", "short"):
+    for word in ("needed", "offers", "short"):
         assert word in condition["message"], condition["message"]
     assert eight.workload("team-c", order="giant") == []
 
