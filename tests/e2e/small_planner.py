@@ -4,7 +4,8 @@
 """`serve` around the smallest decision that is a decision: a process for tests of the serving part alone.
 
 An order is placed on the first device class by name and refused while there is none; while a kind cannot be read every
-order is undecidable. An order named `crash` breaks the planner. The message counts what was seen, so that a plan from a
+order is undecidable. An order named `crash` breaks the planner, the plan of one named `odd` has a field that the schema
+does not know. The message counts what was seen, so that a plan from a
 partial view shows.
 """
 
@@ -60,6 +61,8 @@ def decide(world: World) -> dict[str, Any]:
             }
         else:
             plan |= {"decision": "Refused", "reason": "ResourceClaimExhausted", "message": seen}
+        if metadata["name"] == "odd":
+            plan["strange"] = "of another release"
         orders[f"{metadata['namespace']}/{metadata['name']}"] = plan
     verdicts = {
         item["metadata"]["name"]: {

@@ -242,6 +242,74 @@ def test_a_plan_that_somebody_overwrote_comes_back(world: Cluster) -> None:
         until("the plan to come back", lambda: plan(world, "first") == wanted)
 
 
+def test_a_plan_with_a_field_that_the_schema_does_not_know_is_refused_and_counted(world: Cluster) -> None:
+    world.apply(order("odd"), order("even"))
+    with Planner(world) as planner:
+        planned(world, "even")
+        errors = 'ai_inference_planner_write_errors_total{reason="500",target="order"}'
+        until("the refusal to be counted", lambda: planner.metric(errors) >= 1)
+        time.sleep(3)
+        assert planner.metric(errors) <= 5
+        assert ".status.plan.strange: field not declared in schema" in planner.process.tail(50)
+        assert plan(world, "odd") == {}
+
+
+def test_an_order_whose_plan_is_refused_holds_up_nobody_and_is_tried_again(world: Cluster) -> None:
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "no-plans"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["ai.deckhouse.io"],
+                        "apiVersions": ["v1alpha1"],
+                        "operations": ["UPDATE"],
+                        "resources": ["inferenceservices/status"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "object.metadata.name != 'refused'"}],
+        },
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "no-plans"},
+        "spec": {"policyName": "no-plans", "validationActions": ["Deny"]},
+    }
+    world.apply(policy, binding)
+    try:
+        time.sleep(2)  # a policy is in force shortly after it was made
+        world.apply(order("refused"), *(order(f"order-{number}") for number in range(5)))
+        with Planner(world) as planner:
+            for number in range(5):
+                planned(world, f"order-{number}", timeout=5)
+            until(
+                "the refusal to be counted",
+                lambda: planner.metric('ai_inference_planner_write_errors_total{reason="Invalid",target="order"}') >= 2,
+            )
+            assert plan(world, "refused") == {}
+            world.kubectl("delete", "validatingadmissionpolicybinding", "no-plans")
+            planned(world, "refused")
+    finally:
+        world.kubectl("delete", "validatingadmissionpolicybinding", "no-plans", "--ignore-not-found")
+        world.kubectl("delete", "validatingadmissionpolicy", "no-plans")
+
+
+def test_an_order_made_again_under_its_name_gets_its_own_plan(world: Cluster) -> None:
+    world.apply(order("first"))
+    with Planner(world):
+        planned(world, "first")
+        for _ in range(3):
+            old = world.get("inferenceservice", "first", "-n", "team")["metadata"]["uid"]
+            world.kubectl("delete", "inferenceservice", "first", "-n", "team")
+            world.apply(order("first"))
+            planned(world, "first")
+            assert world.get("inferenceservice", "first", "-n", "team")["metadata"]["uid"] != old
+
+
 def test_class_verdicts_stand_in_one_config_map(world: Cluster) -> None:
     with Planner(world):
         until("the ConfigMap", lambda: world.get("configmap", "resource-planner-classes", "-n", NAMESPACE))

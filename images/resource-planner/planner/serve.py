@@ -27,16 +27,18 @@ from typing import Any, Final, Generic, TypeVar
 import uvicorn
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from planner import plan, wire
 from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, connect
 from planner.kube.lease import Lease
 from planner.kube.resources import Object, watched
-from planner.kube.snapshot import Circumstances
+from planner.kube.snapshot import Circumstances, replay, snapshot
 from planner.kube.view import View
 from planner.kube.watch import Watch
 from planner.kube.writer import Writer
 from planner.metrics import Metrics
-from planner.server import Desk, NotReady, application
+from planner.model import Snapshot
+from planner.server import BadQuestion, Desk, NotReady, UnknownOrder, application
 
 log = logging.getLogger(__name__)
 
@@ -379,6 +381,28 @@ def _minor(version: Json) -> tuple[int, int]:
     if major is None or minor is None:
         raise NotReady(f"the API server states no version: {dict(version)}")
     return int(major[0]), int(minor[0])
+
+
+def brain() -> Brain[Snapshot]:
+    """The planner's own decision and questions, with the recipes of the shipped release."""
+
+    def document(found: Snapshot) -> Json:
+        return wire.plan_json(plan.plan(found))
+
+    def explain(found: Snapshot, order: str) -> Json:
+        orders: Mapping[str, Json] = document(found)["orders"]
+        if order not in orders:
+            raise UnknownOrder(f"there is no order {order}")
+        return orders[order]
+
+    def what_if(found: Snapshot, question: Json) -> Json:
+        raise BadQuestion("not answered here yet")
+
+    def capacity(found: Snapshot) -> Json:
+        answer: Json = document(found)["capacity"]
+        return answer
+
+    return Brain(snapshot=snapshot, decide=document, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
 
 
 def serve(brain: Brain[S], settings: Settings) -> int:
