@@ -17,6 +17,7 @@ from typing import Any, Final
 import jq
 import yaml
 from deckhouse import hook
+from lib.ai_inference.api import Api
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 Snapshots = dict[str, list[dict[str, Any]]]
@@ -80,15 +81,17 @@ def run(
     return hook.testrun(main, [context], {}, dict(values() if initial is None else initial))
 
 
-def live(config: Mapping[str, Any], cluster: Any) -> Snapshots:
+def live(config: Mapping[str, Any], api: Api) -> Snapshots:
     """The snapshots of a hook over a real API server, as the operator's informers would hold them."""
-    objects: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for binding in config["kubernetes"]:
-        kind, version = binding["kind"], binding["apiVersion"]
-        if (version, kind) in objects:
-            continue
-        group, _, plain = version.rpartition("/")
-        resource = f"{kind.lower()}.{plain}.{group}" if group else kind.lower()
-        listed = cluster.get(resource, "--all-namespaces")
-        objects[version, kind] = (listed or {}).get("items", [])
-    return snapshots(config, [item for items in objects.values() for item in items])
+        version, kind = binding["apiVersion"], binding["kind"]
+        if (version, kind) not in found:
+            prefix = f"/apis/{version}" if "/" in version else f"/api/{version}"
+            items = api.request("GET", f"{prefix}/{_plural(kind)}")["items"]
+            found[version, kind] = [{"apiVersion": version, "kind": kind, **item} for item in items]
+    return snapshots(config, [item for items in found.values() for item in items])
+
+
+def _plural(kind: str) -> str:
+    return kind.lower() + ("es" if kind.endswith("s") else "s")

@@ -1,0 +1,506 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""The whole path of `orders.py` against a real API server: what stands, what is left alone, what an order is told."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import disable
+import orders
+import pytest
+from lib.ai_inference import names, release
+from lib.ai_inference.api import Unreachable
+
+from tests.hooks import bindings
+from tests.hooks.conftest import Bed
+from tests.hooks.objects import HUGGING_FACE, VOLUME, plan, refused
+
+pytestmark = pytest.mark.testbed
+
+TWO = {"min": 2, "max": 2, "bound": 2}
+ALL = {"StatefulSet/chat", "Service/chat", "ResourceClaimTemplate/chat", "Secret/chat-token"}
+SHARE = {"deviceRequest": {"capacity": {"memory": "9Gi"}}}
+
+
+def frozen(item: Mapping[str, Any]) -> str:
+    return json.dumps(item, sort_keys=True)
+
+
+def other_orders(bed: Bed, namespace: str, count: int = 5) -> list[str]:
+    made = [f"other-{number}" for number in range(count)]
+    for name in made:
+        bed.order(name, namespace, planned=plan())
+    return made
+
+
+def assert_standing(bed: Bed, namespace: str, orders_made: list[str]) -> None:
+    standing = bed.names(namespace)
+    for name in orders_made:
+        assert {f"StatefulSet/{name}", f"Service/{name}", f"ResourceClaimTemplate/{name}"} <= standing
+
+
+def test_a_placed_order_stands_and_is_told_so(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(replicas=TWO))
+    bed.run()
+
+    assert bed.names(namespace) == {*ALL, "PodDisruptionBudget/chat"}
+    workload = bed.get("statefulset", "chat", namespace)
+    assert workload["spec"]["replicas"] == 2
+    owners = {entry["manager"]: entry for entry in workload["metadata"]["managedFields"]}
+    assert "f:replicas" not in owners[names.WORKLOAD_MANAGER]["fieldsV1"]["f:spec"]
+    token = bed.get("secret", "chat-token", namespace)["data"]["token"]
+    assert len(base64.b64decode(token)) >= 43
+    assert bed.condition("chat", namespace) == ("False", "WorkloadProgressing", "the workload is being created")
+
+    bed.settle()
+    bed.until("claims", lambda: bed.cluster.get("resourceclaim", "-n", namespace)["items"])
+    for claim in bed.cluster.get("resourceclaim", "-n", namespace)["items"]:
+        assert claim["metadata"]["labels"].items() >= names.selector("chat").items()
+
+
+def test_a_second_run_writes_nothing(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    time.sleep(1)
+    bed.run()
+    before = bed.versions(namespace)
+    bed.run()
+    assert bed.versions(namespace) == before
+
+
+def test_the_status_leaves_the_plan_to_the_planner(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    before = bed.get("inferenceservice", "chat", namespace)["status"]["plan"]
+    bed.settle()
+    after = bed.get("inferenceservice", "chat", namespace)
+    assert after["status"]["plan"] == before
+    owned = {
+        entry["manager"]: set(entry["fieldsV1"]["f:status"])
+        for entry in after["metadata"]["managedFields"]
+        if "f:status" in entry["fieldsV1"]
+    }
+    assert owned["ai-inference-planner"] == {"f:plan"}
+    assert "f:plan" not in owned[names.STATUS_MANAGER]
+
+
+def test_a_deleted_set_comes_back_with_the_same_token(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(replicas=TWO))
+    bed.settle()
+    token = bed.get("secret", "chat-token", namespace)["data"]
+    bed.delete("statefulset", "chat", namespace)
+    bed.run()
+    assert bed.get("statefulset", "chat", namespace)["spec"]["replicas"] == 2
+    assert bed.get("secret", "chat-token", namespace)["data"] == token
+
+
+def test_a_foreign_service_is_left_byte_equal_and_others_run(bed: Bed) -> None:
+    namespace = bed.namespace()
+    foreign = {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "chat", "namespace": namespace},
+        "spec": {"ports": [{"port": 5000}], "selector": {"app": "mine"}},
+    }  # fmt: skip
+    bed.cluster.apply(foreign)
+    before = frozen(bed.get("service", "chat", namespace))
+    bed.order("chat", namespace, planned=plan())
+    others = other_orders(bed, namespace)
+    bed.run()
+
+    assert frozen(bed.get("service", "chat", namespace)) == before
+    assert bed.condition("chat", namespace) == (
+        "False", "NameConflict", "Service chat exists and does not belong to the order; it is left alone",
+    )  # fmt: skip
+    assert not bed.names(namespace) & {"StatefulSet/chat", "Secret/chat-token", "ResourceClaimTemplate/chat"}
+    assert_standing(bed, namespace, others)
+
+    bed.delete("service", "chat", namespace)
+    bed.run(later=60)
+    assert bed.names(namespace) >= ALL
+    bed.settle(later=60)
+    assert bed.condition("chat", namespace)[1] == "WorkloadProgressing"
+
+
+def test_a_foreign_secret_of_the_token_name_is_left_byte_equal(bed: Bed) -> None:
+    namespace = bed.namespace()
+    foreign = {
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "chat-token", "namespace": namespace},
+        "stringData": {"token": "mine"},
+    }  # fmt: skip
+    bed.cluster.apply(foreign)
+    before = frozen(bed.get("secret", "chat-token", namespace))
+    bed.order("chat", namespace, planned=plan())
+    bed.run()
+    assert frozen(bed.get("secret", "chat-token", namespace)) == before
+    assert bed.condition("chat", namespace)[1] == "NameConflict"
+    assert "StatefulSet/chat" not in bed.names(namespace)
+
+
+def test_a_quota_speaks_in_its_own_words_and_others_run(bed: Bed) -> None:
+    namespace, elsewhere = bed.namespace(), bed.namespace()
+    bed.cluster.kubectl("create", "quota", "none", "--hard=services=0", "--namespace", namespace)
+    bed.until(
+        "the quota to count",
+        lambda: bed.get("resourcequota", "none", namespace).get("status", {}).get("hard"),
+    )
+    bed.order("chat", namespace, planned=plan())
+    others = other_orders(bed, elsewhere)
+    bed.run()
+
+    status, reason, message = bed.condition("chat", namespace)
+    assert (status, reason) == ("False", "WorkloadRefused")
+    assert message.startswith('Service chat: services "chat" is forbidden: exceeded quota: none')
+    assert bed.condition("chat", namespace, "Ready")[1] == "WorkloadRefused"
+    assert_standing(bed, elsewhere, others)
+    assert ("chat", "WorkloadRefused", message) in bed.events(namespace)
+
+    bed.run()
+    assert bed.condition("chat", namespace) == (status, reason, message), "the refusal stays between attempts"
+    bed.cluster.kubectl("delete", "quota", "none", "--namespace", namespace)
+    bed.run(later=60)
+    assert bed.names(namespace) == ALL
+
+
+def test_an_admission_policy_speaks_in_its_own_words(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.cluster.apply(
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": "no-chat"},
+            "spec": {
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["statefulsets"],
+                    "operations": ["CREATE", "UPDATE"],
+                }]},
+                "validations": [{"expression": "object.metadata.name != 'denied'", "message": "denied is not wanted"}],
+            },
+        },
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": "no-chat"}, "spec": {"policyName": "no-chat", "validationActions": ["Deny"]},
+        },
+    )  # fmt: skip
+    try:
+        bed.until("the policy to bite", lambda: "denied is not wanted" in bed.cluster.kubectl_process(
+            "create", "--dry-run=server", "-f", "-", input={
+                "apiVersion": "apps/v1", "kind": "StatefulSet",
+                "metadata": {"name": "denied", "namespace": namespace},
+                "spec": {
+                    "serviceName": "denied", "selector": {"matchLabels": {"a": "b"}},
+                    "template": {
+                        "metadata": {"labels": {"a": "b"}},
+                        "spec": {"containers": [{"name": "c", "image": "i"}]},
+                    },
+                },
+            },
+        ).stderr)  # fmt: skip
+        bed.order("denied", namespace, planned=plan())
+        bed.order("admitted", namespace, planned=plan())
+        bed.run()
+        status, reason, message = bed.condition("denied", namespace)
+        assert (status, reason) == ("False", "WorkloadRefused")
+        assert "denied is not wanted" in message
+        assert_standing(bed, namespace, ["admitted"])
+    finally:
+        bed.cluster.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "no-chat")
+    bed.run(later=60)
+    assert_standing(bed, namespace, ["denied", "admitted"])
+
+
+def test_a_namespace_in_deletion_is_said(bed: Bed) -> None:
+    namespace, elsewhere = bed.namespace(), bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    order = bed.get("inferenceservice", "chat", namespace)
+    order["metadata"]["finalizers"] = ["example.com/hold"]
+    bed.cluster.kubectl("replace", "-f", "-", input=order)
+    others = other_orders(bed, elsewhere)
+    bed.cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+    bed.until(
+        "the namespace to terminate", lambda: bed.cluster.get("namespace", namespace)["status"]["phase"] != "Active"
+    )
+    # The order itself is being deleted by now: one that is not, because its deletion lags, is what the hook may see.
+    found = bed.snapshots()
+    for entry in found["orders"]:
+        entry["filterResult"]["deleting"] = False
+    bindings.run(orders.main, found, binding="orders")
+    assert bed.condition("chat", namespace)[1] == "NamespaceTerminating"
+    assert_standing(bed, elsewhere, others)
+    order = bed.get("inferenceservice", "chat", namespace)
+    order["metadata"]["finalizers"] = []
+    bed.cluster.kubectl("replace", "-f", "-", input=order)
+
+
+def test_an_order_made_again_waits_for_the_former_workload(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    patch = json.dumps({"metadata": {"finalizers": ["example.com/hold"]}})
+    bed.cluster.kubectl("patch", "statefulset", "chat", "-n", namespace, "--type=merge", "-p", patch)
+    former = bed.get("statefulset", "chat", namespace)["metadata"]["uid"]
+    bed.delete("inferenceservice", "chat", namespace)
+    bed.order("chat", namespace, planned=plan())
+    bed.run()
+    assert bed.get("statefulset", "chat", namespace)["metadata"]["uid"] == former
+    assert bed.condition("chat", namespace)[1] == "WorkloadProgressing"
+
+    patch = json.dumps({"metadata": {"finalizers": []}})
+    bed.cluster.kubectl("patch", "statefulset", "chat", "-n", namespace, "--type=merge", "-p", patch)
+    bed.until("the former objects to go", lambda: not bed.names(namespace) & ALL)
+    bed.run(later=60)
+    assert bed.names(namespace) == ALL
+    assert bed.get("statefulset", "chat", namespace)["metadata"]["uid"] != former
+
+
+def test_replicas_that_somebody_scaled_survive_a_new_template(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bounds = {"min": 1, "max": 4, "bound": 4}
+    bed.order("chat", namespace, planned=plan(replicas=bounds))
+    bed.settle()
+    bed.cluster.kubectl("scale", "statefulset", "chat", "--replicas=3", "--namespace", namespace)
+    bed.plan("chat", namespace, plan(replicas=bounds, **SHARE))
+    bed.settle()
+    assert bed.get("statefulset", "chat", namespace)["spec"]["replicas"] == 3
+
+
+def test_the_old_claim_template_goes_only_after_the_new_workload_stands(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    (old,) = bed.cluster.get("resourceclaimtemplate", "-n", namespace)["items"]
+    bed.cluster.kubectl(
+        "create", "quota", "none", "--hard=count/resourceclaimtemplates.resource.k8s.io=1", "-n", namespace
+    )
+    bed.until("the quota to count", lambda: bed.get("resourcequota", "none", namespace).get("status", {}).get("used"))
+    bed.plan("chat", namespace, plan(**SHARE))
+    bed.run()
+    assert bed.condition("chat", namespace)[1] == "WorkloadRefused"
+    (still,) = bed.cluster.get("resourceclaimtemplate", "-n", namespace)["items"]
+    assert still["metadata"]["uid"] == old["metadata"]["uid"]
+
+    bed.cluster.kubectl("delete", "quota", "none", "-n", namespace)
+    bed.run(later=60)
+    (new,) = bed.cluster.get("resourceclaimtemplate", "-n", namespace)["items"]
+    assert new["metadata"]["name"] != old["metadata"]["name"]
+    spec = bed.get("statefulset", "chat", namespace)["spec"]["template"]["spec"]
+    assert spec["resourceClaims"][0]["resourceClaimTemplateName"] == new["metadata"]["name"]
+    assert [event[1] for event in bed.events(namespace)] == ["WorkloadRefused"]
+
+
+def test_what_others_own_in_a_workload_survives(bed: Bed) -> None:
+    """ai-models adds a gate, a mount and a variable; we edit the rest."""
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    theirs = {
+        "apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": "chat", "namespace": namespace, "annotations": {"example.com/a": "b"}},
+        "spec": {"template": {"spec": {
+            "schedulingGates": [{"name": "ai.deckhouse.io/model-delivery"}],
+            "volumes": [{"name": "model", "emptyDir": {}}],
+            "containers": [{
+                "name": "runtime", "env": [{"name": "AI_MODELS_MODELS_DIR", "value": "/models"}],
+                "volumeMounts": [{"name": "model", "mountPath": "/models"}],
+            }],
+        }}},
+    }  # fmt: skip
+    bed.cluster.kubectl("apply", "--server-side", "--field-manager=ai-models", "-f", "-", input=theirs)
+    bed.plan("chat", namespace, plan(**SHARE))
+    bed.settle()
+    workload = bed.get("statefulset", "chat", namespace)
+    spec = workload["spec"]["template"]["spec"]
+    assert spec["schedulingGates"] == [{"name": "ai.deckhouse.io/model-delivery"}]
+    assert {"name": "AI_MODELS_MODELS_DIR", "value": "/models"} in spec["containers"][0]["env"]
+    assert workload["metadata"]["annotations"]["example.com/a"] == "b"
+    assert bed.condition("chat", namespace)[1] in ("ModelDeliveryPending", "WorkloadProgressing")
+
+
+def test_refused_pods_are_told_and_come_when_the_quota_goes(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.cluster.kubectl("create", "quota", "none", "--hard=pods=0", "--namespace", namespace)
+    bed.until("the quota to count", lambda: bed.get("resourcequota", "none", namespace).get("status", {}).get("hard"))
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+
+    def refused_condition() -> bool:
+        bed.run()
+        return bed.condition("chat", namespace)[1] == "ReplicasRefused"
+
+    bed.until("the refusal to be told", refused_condition)
+    assert "exceeded quota: none" in bed.condition("chat", namespace)[2]
+    time.sleep(12)  # the controller's own pauses have grown by now
+    bed.cluster.kubectl("delete", "quota", "none", "--namespace", namespace)
+    bed.run(later=60)
+    bed.until("a pod", lambda: bed.cluster.get("pod", "-n", namespace)["items"], seconds=5)
+
+
+def test_a_deleted_order_takes_everything_with_it(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(volume={"size": "16Gi"}, replicas=TWO), model=HUGGING_FACE)
+    bed.settle()
+    volumes = {"PersistentVolumeClaim/storage-chat-0", "PersistentVolumeClaim/storage-chat-1"}
+    bed.until("volume claims", lambda: volumes <= bed.names(namespace))
+    bed.delete("inferenceservice", "chat", namespace)
+    bed.until("everything to go", lambda: not bed.names(namespace))
+    bed.run()
+    assert bed.names(namespace) == set()
+
+
+def test_another_model_source_makes_the_set_anew(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    former = bed.get("statefulset", "chat", namespace)["metadata"]["uid"]
+    bed.order("chat", namespace, planned=plan(volume={"size": "16Gi"}), model=HUGGING_FACE)
+    bed.run()
+    assert bed.condition("chat", namespace)[1:] == (
+        "WorkloadProgressing", "the model volume changes: the workload is made anew",
+    )  # fmt: skip
+    bed.until("the former set to go", lambda: bed.get("statefulset", "chat", namespace) is None)
+    bed.run(later=60)
+    workload = bed.get("statefulset", "chat", namespace)
+    assert workload["metadata"]["uid"] != former
+    assert [claim["metadata"]["name"] for claim in workload["spec"]["volumeClaimTemplates"]] == ["storage"]
+
+
+def test_a_settled_volume_region_is_kept(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(volume=VOLUME), model=HUGGING_FACE)
+    bed.settle()
+    settled = bed.get("statefulset", "chat", namespace)["spec"]["volumeClaimTemplates"]
+    bed.plan("chat", namespace, plan(volume={"size": "32Gi", "storageClassName": "slow"}, **SHARE))
+    bed.settle()
+    assert bed.get("statefulset", "chat", namespace)["spec"]["volumeClaimTemplates"] == settled
+    reasons = {event[1]: event[2] for event in bed.events(namespace)}
+    assert reasons["SettledRegionKept"] == "the model volume keeps 16Gi of fast; the plan asks for 32Gi of slow"
+    bed.run()
+    assert bed.condition("chat", namespace)[1] == "WorkloadProgressing"
+
+
+def test_a_plan_that_is_withdrawn_stops_nothing(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    before = bed.get("statefulset", "chat", namespace)["metadata"]
+    bed.plan("chat", namespace, refused("ResourceClaimExhausted", "needs 8Gi, free 2Gi, short of 6Gi"))
+    bed.settle()
+    after = bed.get("statefulset", "chat", namespace)["metadata"]
+    assert (after["uid"], after["generation"]) == (before["uid"], before["generation"])
+    assert bed.condition("chat", namespace, "Planned") == (
+        "False", "ResourceClaimExhausted", "needs 8Gi, free 2Gi, short of 6Gi",
+    )  # fmt: skip
+
+
+def test_the_hook_runs_as_the_operator_runs_it(bed: Bed, tmp_path: Path) -> None:
+    """A process with files in its environment; what it prints and writes is what the operator reads."""
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    context = [{"binding": "orders", "type": "Group", "groupName": "orders", "snapshots": bed.snapshots()}]
+    files = {
+        "BINDING_CONTEXT_PATH": context, "VALUES_PATH": bindings.values(), "CONFIG_VALUES_PATH": {},
+        "VALUES_JSON_PATCH_PATH": None, "METRICS_PATH": None, "KUBERNETES_PATCH_PATH": None,
+    }  # fmt: skip
+    environment = {
+        "KUBECONFIG": str(bed.cluster.kubeconfig),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.write_text("" if content is None else json.dumps(content))
+        environment[name] = str(path)
+    done = subprocess.run(
+        [bindings.ROOT / "hooks" / "orders.py"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bed.names(namespace) == ALL
+    assert (tmp_path / "VALUES_JSON_PATCH_PATH").read_text() == ""
+    assert (tmp_path / "KUBERNETES_PATCH_PATH").read_text() == ""
+    first = json.loads((tmp_path / "METRICS_PATH").read_text().splitlines()[0])
+    assert first == {"action": "expire", "group": "ai_inference_orders"}
+
+
+def test_a_release_record_left_in_uninstalling_is_removed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace = bed.namespace()
+    monkeypatch.setenv("ADDON_OPERATOR_NAMESPACE", namespace)
+    for name, module, status in (
+        ("sh.helm.release.v1.ai-inference.v1", "ai-inference", "superseded"),
+        ("sh.helm.release.v1.ai-inference.v2", "ai-inference", "uninstalling"),
+        ("sh.helm.release.v1.other.v2", "other", "uninstalling"),
+    ):
+        labels = {"owner": "helm", "name": module, "status": status}
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
+        bed.cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "helm.sh/release.v1"})
+    assert release.clear_uninstalling() == ["sh.helm.release.v1.ai-inference.v2"]
+    assert release.clear_uninstalling() == []
+    assert bed.names(namespace) == {"Secret/sh.helm.release.v1.ai-inference.v1", "Secret/sh.helm.release.v1.other.v2"}
+
+
+def test_an_api_server_that_does_not_answer_changes_nothing(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    found = bed.snapshots()
+    bed.cluster.stop_apiserver()
+    try:
+        with pytest.raises(Unreachable):
+            bindings.run(orders.main, found, binding="orders")
+    finally:
+        bed.cluster.start_apiserver()
+    bed.run()
+    assert bed.names(namespace) == ALL
+
+
+def test_switching_the_module_off_and_on(bed: Bed) -> None:
+    """Workloads go in every namespace; orders, tokens and volumes stay, and so does what is not ours."""
+    first, second = bed.namespace(), bed.namespace()
+    bed.order("chat", first, planned=plan(volume={"size": "16Gi"}, replicas=TWO), model=HUGGING_FACE)
+    bed.order("search", second, planned=plan())
+    bed.settle()
+    volumes = {"PersistentVolumeClaim/storage-chat-0", "PersistentVolumeClaim/storage-chat-1"}
+    bed.until("volume claims", lambda: volumes <= bed.names(first))
+    bed.cluster.apply({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "mine", "namespace": first},
+        "spec": {"ports": [{"port": 5000}], "selector": {"app": "mine"}},
+    })  # fmt: skip
+    token = bed.get("secret", "chat-token", first)["data"]
+
+    bindings.run(disable.main, binding="onStartup")
+    assert "StatefulSet/chat" in bed.names(first), "only the module's removal removes anything"
+    out = bindings.run(disable.main, binding="afterDeleteHelm")
+    assert bed.names(first) == {"Secret/chat-token", "Service/mine", *volumes}
+    assert bed.names(second) == {"Secret/search-token"}
+    assert out.metrics.data == [
+        {"action": "expire", "group": "ai_inference_orders"},
+        {"action": "expire", "group": "ai_inference_devices"},
+    ]
+    assert release.remove_workloads() == 0, "it can be called again"
+
+    bed.settle(later=60)
+    assert bed.names(first) == {*ALL, "PodDisruptionBudget/chat", "Service/mine", *volumes}
+    assert bed.get("secret", "chat-token", first)["data"] == token
+    assert bed.names(second) >= {"StatefulSet/search", "Service/search"}
+
+
+def test_workloads_are_removed_also_when_the_kinds_of_the_module_are_gone(bed: Bed) -> None:
+    """The last test of this file: it takes the CRDs away."""
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    workload = bed.get("statefulset", "chat", namespace)
+    bed.cluster.kubectl("delete", "crd", "inferenceservices.ai.deckhouse.io", "inferenceserviceclasses.ai.deckhouse.io")
+    bed.until("garbage collection", lambda: bed.get("statefulset", "chat", namespace) is None)
+    for key in ("uid", "resourceVersion", "ownerReferences", "managedFields"):
+        workload["metadata"].pop(key)
+    bed.cluster.apply(workload)
+    assert release.remove_workloads() == 1
+    assert "StatefulSet/chat" not in bed.names(namespace)
