@@ -394,6 +394,8 @@ class Judged:
     starts: bool | None = None
     faults: tuple[str, ...] = ()
     rivals: Mapping[str, float] = field(default_factory=dict)
+    modest: Mapping[str, float] = field(default_factory=dict)
+    """GiB asked by each for one request of 8,192 tokens; `engine` is the reported parts and that request's cache."""
 
     @property
     def ratio(self) -> float | None:
@@ -481,7 +483,19 @@ def judge(point: Point) -> Judged:
         starts=starts,
         faults=tuple(faults),
         rivals=rivals(point, facts) if complete else {},
+        modest=_modest(point, facts, predicted, reported) if complete else {},
     )
+
+
+def _modest(point: Point, facts: ModelFacts, predicted: Bytes | None, reported: Bytes | None) -> dict[str, float]:
+    assert predicted is not None and reported is not None and point.cache is not None
+    cache = _layout(point, facts).bytes(8192, 1) / GI
+    others = rivals(replace(point, cache=cache), facts)
+    return {
+        "engine": reported / GI - point.cache + cache,
+        "planner": predicted / GI - point.cache + cache,
+        **others,
+    }
 
 
 def _layout(point: Point, facts: ModelFacts) -> sizing.Cache:
@@ -544,7 +558,21 @@ def main() -> int:
         name: max(one.rivals[name] * GI / (one.reported or 1) for one in judged if one.rivals) - 1
         for name in ("kaito", "gpustack")
     }
+    asked = {
+        name: [one.modest[name] / one.modest["engine"] - 1 for one in judged if one.modest]
+        for name in ("planner", "kaito", "gpustack")
+    }
+    modest = {
+        name: {
+            "under": sum(value < 0 for value in values),
+            "largestUnder": round(-min(0.0, *values), 4),
+            "largestOver": round(max(values), 4),
+            "meanAbsolute": round(sum(map(abs, values)) / len(values), 4),
+        }
+        for name, values in asked.items()
+    }
     summary: dict[str, Any] = {
+        "oneRequest": modest,
         "points": len(judged),
         "complete": len(ratios),
         "under": sum("under" in one.faults for one in judged),
@@ -564,6 +592,13 @@ def main() -> int:
         f"On the same {len(ratios)}: KAITO {under['kaito']} under, up to {100 * over['kaito']:.0f} % over; "
         f"GPUStack {under['gpustack']} under, up to {100 * over['gpustack']:.0f} % over."
     )
+    print("Asked for one request of 8,192 tokens instead of a full device:")
+    for name, numbers in modest.items():
+        least, most = 100 * abs(numbers["largestUnder"]), 100 * numbers["largestOver"]
+        print(
+            f"  {name:9} {numbers['under']:2} of {len(ratios)} under (by up to {least:.0f} %), up to {most:.0f} % over, "
+            f"{100 * numbers['meanAbsolute']:.1f} % off on average"
+        )
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(
         json.dumps({"summary": summary, "rows": [_row(one) for one in judged]}, indent=2) + "\n", encoding="utf-8"
@@ -608,6 +643,7 @@ def _row(one: Judged) -> dict[str, Any]:
         "tokensReported": one.point.tokens,
         "starts": one.starts,
         "rivals": {name: round(value, 2) for name, value in one.rivals.items()},
+        "oneRequest": {name: round(value, 2) for name, value in one.modest.items()},
         "faults": list(one.faults),
         "note": one.point.note,
     }
