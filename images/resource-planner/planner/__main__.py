@@ -1,11 +1,11 @@
 # Copyright 2026 Flant JSC
 # SPDX-License-Identifier: Apache-2.0
 
-"""The command line: `plan`, `explain`, `what-if`, `capacity`, `size` over files, `snapshot save` and `serve` on a cluster.
+"""The command line: `plan`, `explain`, `what-if`, `capacity` over files, `size`, `snapshot save`, `serve`.
 
-Files are dumps (`kubectl get … -o yaml`), manifests, folders of both, or a replay file; what is in them may stand in any
-order. Exit status: 0 when a plan was made, refusals included; 2 when the input cannot be read (the message names file
-and field) or the command line is wrong.
+Files are dumps (`kubectl get … -o yaml`), manifests, folders of both, or a replay file; what is in them may stand in
+any order. Exit status: 0 when a plan was made, refusals included; 2 when the input cannot be read (the message names
+file and field) or the command line is wrong.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 import yaml
-from rich.console import Console
-from rich.table import Table
 
-from planner import launches, questions, recipe, wire
-from planner.model import CatalogState, Key, Plan, Snapshot
+from planner import launches, modelfacts, quantity, questions, recipe, tables, wire
+from planner.architecture import ModelFacts
+from planner.model import CatalogState, Key, Snapshot
 from planner.plan import Planning
-from planner.units import UNKNOWN, human
+from planner.units import UNKNOWN
 
 NEWEST = "1.37"
 
@@ -185,7 +185,7 @@ def plan(files: tuple[str, ...], kubernetes: str | None, catalog: str | None, ou
     if output != "table":
         _print(wire.plan_json(answer), output)
         return
-    _plan_table(answer)
+    tables.plan(answer)
 
 
 @main.command()
@@ -203,7 +203,7 @@ def explain(order: str, files: tuple[str, ...], kubernetes: str | None, catalog:
     if output != "table":
         _print(answer, output)
         return
-    _explain_text(answer)
+    tables.explain(answer)
 
 
 @main.command("what-if")
@@ -242,7 +242,7 @@ def what_if(
     if output != "table":
         _print(answer, output)
         return
-    _what_if_table(answer)
+    tables.what_if(answer)
 
 
 @main.command()
@@ -253,7 +253,158 @@ def capacity(files: tuple[str, ...], kubernetes: str | None, catalog: str | None
     if output != "table":
         _print(wire.capacity_json(answer.capacity), output)
         return
-    _capacity_tables(answer)
+    tables.capacity(answer)
+
+
+@main.command()
+@click.argument("model", required=False)
+@click.option("--config", type=click.Path(exists=True, dir_okay=False), help="A checkpoint's own config.json.")
+@click.option("--weights", metavar="QUANTITY", help="Bytes of the weights, where the config does not tell them.")
+@click.option("--context", type=click.IntRange(min=1), help="Tokens of one request (default: the model's longest).")
+@click.option("--concurrency", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--tensor-parallel", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--dtype", default="auto", show_default=True)
+@click.option("--kv-dtype", default="auto", show_default=True)
+@click.option("--device-memory", metavar="QUANTITY", help="Memory of one device: how many tokens fit.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+def size(
+    model: str | None,
+    config: str | None,
+    weights: str | None,
+    context: int | None,
+    concurrency: int,
+    tensor_parallel: int,
+    dtype: str,
+    kv_dtype: str,
+    device_memory: str | None,
+    output: str,
+) -> None:
+    """Bytes that a model needs on one device, term by term, each with its source."""
+    if (model is None) == (config is None):
+        raise click.UsageError("name either a known MODEL or a --config file")
+    try:
+        report = recipe.size_report(
+            _facts(model, config, weights),
+            context=context,
+            concurrency=concurrency,
+            tensor_parallel=tensor_parallel,
+            dtype=dtype,
+            kv_dtype=kv_dtype,
+            device_memory=None if device_memory is None else _bytes("--device-memory", device_memory),
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if output != "table":
+        _print(report, output)
+        return
+    tables.size(report)
+
+
+def _facts(model: str | None, config: str | None, weights: str | None) -> ModelFacts:
+    stated = UNKNOWN if weights is None else _bytes("--weights", weights)
+    if config is not None:
+        try:
+            raw = json.loads(Path(config).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise Unreadable(f"{config}: {error}") from error
+        if not isinstance(raw, dict):
+            raise Unreadable(f"{config}: an object is expected")
+        try:
+            return modelfacts.from_config(raw, stated, name=config)
+        except ValueError as error:
+            raise Unreadable(f"{config}: {error}") from error
+    assert model is not None
+    found = modelfacts.known(model)
+    if found is None:
+        raise click.UsageError(f"{model} is not in the table of known models: give its config.json with --config")
+    return found if stated is UNKNOWN else replace(found, weights=stated)
+
+
+def _bytes(option: str, text: str) -> int:
+    try:
+        return quantity.parse(text).bytes
+    except quantity.QuantityError as error:
+        raise click.UsageError(f"{option}: {error}") from error
+
+
+@main.group()
+def snapshot() -> None:
+    """Everything a decision depends on, as one file that can be planned again elsewhere."""
+
+
+@snapshot.command()
+@click.option(
+    "--kubeconfig", type=click.Path(exists=True, dir_okay=False), help="Default: $KUBECONFIG, else in-cluster."
+)
+@click.option("--catalog-mode", type=click.Choice(["Enabled", "None"]), default="Enabled", show_default=True)
+@click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE_OR_FOLDER",
+    help="Take the objects from dumps instead of a cluster.",
+)
+@click.option("--kubernetes", metavar="VERSION", help="With -f: version of the API server.")
+@click.option(
+    "-o", "--output", "target", metavar="FILE", default="-", help="Where to write (default: standard output)."
+)
+def save(
+    kubeconfig: str | None, catalog_mode: str, files: tuple[str, ...], kubernetes: str | None, target: str
+) -> None:
+    """Save what a plan depends on; values of secrets never get into the file."""
+    if files:
+        given = Input(files, kubernetes, None)
+        made = given.snapshot()
+        saved: Mapping[str, Any] = wire.replay(
+            given.documents,
+            kubernetes=made.kubernetes,
+            now=made.now,
+            release=made.release,
+            catalog=made.catalog,
+            unreadable=made.unreadable,
+        )
+    else:
+        from planner.kube import save as cluster  # the cluster's libraries load only where they are needed
+
+        saved = cluster.replay_of_cluster(kubeconfig, catalog=catalog_mode == "Enabled")
+    text = json.dumps(saved, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    if target == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(target).write_text(text, encoding="utf-8")
+
+
+@main.command()
+@click.option("--namespace", default="d8-ai-inference", show_default=True, help="Where the lease lies.")
+@click.option("--listen", default="127.0.0.1:8080", show_default=True, metavar="HOST:PORT")
+@click.option("--catalog-mode", type=click.Choice(["Enabled", "None"]), default="Enabled", show_default=True)
+@click.option("--replay-dir", type=click.Path(file_okay=False), help="Where the input of a failed plan is saved.")
+@click.option(
+    "--kubeconfig", type=click.Path(exists=True, dir_okay=False), help="Default: $KUBECONFIG, else in-cluster."
+)
+@click.option("--identity", envvar="POD_NAME", help="Who holds the lease (default: $POD_NAME, else host and process).")
+def serve(
+    namespace: str,
+    listen: str,
+    catalog_mode: str,
+    replay_dir: str | None,
+    kubeconfig: str | None,
+    identity: str | None,
+) -> None:
+    """Watch a cluster, plan when something changed, write status.plan; until told to stop."""
+    from planner import serve as service  # the servers' libraries load only where they are needed
+
+    settings = service.Settings(
+        namespace=namespace,
+        listen=listen,
+        catalog=catalog_mode == "Enabled",
+        kubeconfig=kubeconfig,
+        replays=Path(replay_dir) if replay_dir else None,
+    )
+    if identity:
+        settings = replace(settings, identity=identity)
+    sys.exit(service.serve(service.brain(), settings))
 
 
 def _print(answer: Mapping[str, Any], output: str) -> None:
@@ -263,120 +414,6 @@ def _print(answer: Mapping[str, Any], output: str) -> None:
         click.echo(
             yaml.safe_dump(json.loads(json.dumps(answer)), sort_keys=False, allow_unicode=True, width=160), nl=False
         )
-
-
-def _console() -> Console:
-    return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 200, highlight=False)
-
-
-def _plan_table(answer: Plan) -> None:
-    table = Table(
-        "Order", "Decision", "Device class", "Placement", "Share", "Devices", "Replicas", "Reason", show_lines=False
-    )
-    for item in answer.orders:
-        placement = " ".join(part.value for part in (item.sharing, item.placement) if part is not None)
-        share = "" if item.share is None else human(item.share.memory)
-        names = list(dict.fromkeys(f"{device.pool}/{device.name}" for device in item.devices))
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        bounds = "" if item.bounds is None else f"{item.bounds.bound} ({item.bounds.min}..{item.bounds.max})"
-        table.add_row(
-            str(item.key), item.decision.value, item.device_class or "", placement, share, shown, bounds,
-            item.message if item.refusal is None else f"{item.reason}: {item.message}",
-        )  # fmt: skip
-    console = _console()
-    console.print(table)
-    for verdict in answer.classes:
-        for name, condition in (("Validated", verdict.validated), ("Ready", verdict.ready)):
-            if condition.status.value != "True":
-                console.print(
-                    f"Class {verdict.name}: {name}={condition.status.value} {condition.reason}: {condition.message}",
-                    markup=False,
-                )
-    for problem in answer.capacity.problems:
-        console.print(f"Inventory: {problem}", markup=False)
-
-
-def _explain_text(answer: Mapping[str, Any]) -> None:
-    console = _console()
-    status = answer["plan"]
-    console.print(f"{answer['order']}: {status['decision']}, {status['reason']}", markup=False)
-    console.print(f"  {status['message']}", markup=False)
-    for seat in answer.get("seats", ()):
-        console.print(
-            f"  replica on {seat['node']}: {', '.join(seat['devices'])}{' (held now)' if seat['standing'] else ''}",
-            markup=False,
-        )
-    if answer["blocking"]:
-        console.print("  It would fit without (all of them, and not with any one less):", markup=False)
-        for holder in answer["blocking"]:
-            console.print(
-                f"    {'order' if holder['order'] else 'claim'} {holder['holder']} on {', '.join(holder['devices'])}",
-                markup=False,
-            )
-    if answer["considered"]:
-        table = Table("Device class", "Placement", "Product", "Profile", "Devices", "A replica holds", "Recipe", "")
-        for offer in answer["considered"]:
-            held = "" if offer["held"] is None else human(offer["held"])
-            count = f"{offer['devicesPerReplica']} × " if offer["devicesPerReplica"] > 1 else ""
-            table.add_row(
-                offer["deviceClassName"], f"{offer['sharingMode']} {offer['placementType']}", offer["product"], offer["profile"],
-                str(offer["devices"]), f"{count}{held}", offer["recipe"], "chosen" if offer["chosen"] else "",
-            )  # fmt: skip
-        console.print(table)
-    if status.get("alternatives"):
-        table = Table("What else was considered", "Placement", "Lost because", "")
-        for item in status["alternatives"]:
-            table.add_row(
-                item["deviceClassName"],
-                f"{item['sharingMode']} {item['placementType']}",
-                item["reason"],
-                item["message"],
-            )
-        console.print(table)
-
-
-def _what_if_table(answer: Mapping[str, Any]) -> None:
-    console = _console()
-    if answer["changed"]:
-        table = Table("Order", "Now", "Then")
-        for order, change in answer["changed"].items():
-            table.add_row(order, _in_words(change["before"]), _in_words(change["after"]))
-        console.print(table)
-    console.print(f"{len(answer['changed'])} orders change, {answer['unchanged']} do not.", markup=False)
-    for name, verdict in answer["classes"].items():
-        for kind in ("validated", "ready"):
-            if verdict[kind]["status"] != "True":
-                console.print(f"Class {name}: {verdict[kind]['reason']}: {verdict[kind]['message']}", markup=False)
-
-
-def _in_words(short: Mapping[str, Any] | None) -> str:
-    if short is None:
-        return "not there"
-    if short["decision"] != "Placed":
-        return f"{short['decision']} {short['reason']}: {short.get('message', '')}"
-    return f"{short['sharingMode']} {short['placementType']} of {short['deviceClassName']}, {short['bound']} replicas on {', '.join(short['devices'])}"
-
-
-def _capacity_tables(answer: Plan) -> None:
-    console = _console()
-    table = Table("Device class", "Node", "Devices", "Held", "Free", "Memory free")
-    for item in answer.capacity.classes:
-        table.add_row(
-            item.device_class, item.node, str(item.total), str(item.held), str(item.free), human(item.free_memory)
-        )
-    console.print(table)
-    devices = Table("Device", "Product", "Memory", "Free", "Who sits there", "")
-    for use in answer.capacity.devices:
-        if not use.sittings and use.placement.value == "Partition":
-            continue  # a partition that nobody cut says nothing that its card does not
-        sitting = ", ".join(
-            f"{part.holder}{'' if part.memory is UNKNOWN else ' ' + human(part.memory)}{' (planned)' if part.planned else ''}"
-            for part in use.sittings
-        )
-        devices.add_row(str(use.id), use.product, human(use.memory), human(use.free), sitting, use.problem)
-    console.print(devices)
-    for problem in answer.capacity.problems:
-        console.print(problem, markup=False)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ that a device class could reach: the scheduler may reach any of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner import cel, launches
 from planner.dra import Amount, DeviceClass, DeviceId
@@ -66,6 +66,8 @@ class Offer:
     """What the claim requests of each device, as quantities."""
     held: Maybe
     """Bytes of one device that a replica takes from others; UNKNOWN where the device publishes no memory."""
+    need: Maybe
+    """The fewest bytes of one device that admit the model; UNKNOWN where nobody knows its size."""
     launch: Launch
     sized: bool
     """False: nobody knows the model's bytes, so the largest use was offered instead of the smallest."""
@@ -107,6 +109,7 @@ class _Admitted:
     """What a device class (and, for a service class, its selector) admits."""
 
     groups: tuple[tuple[Device, ...], ...]
+    group_of: Mapping[DeviceId, int] = field(default_factory=dict)
     partial: frozenset[str]
     """Shapes of which not every device is admitted."""
     barred: frozenset[str]
@@ -182,8 +185,13 @@ class Judge:
                     barred.update(node for device in unit for node in device.nodes)
             if 0 < len(kept) - before < len(devices):
                 partial.add(shape)
+        groups = _grouped(kept)
         return _Admitted(
-            groups=_grouped(kept), partial=frozenset(partial), barred=frozenset(barred), errors=tuple(errors)
+            groups=groups,
+            group_of=_places(groups),
+            partial=frozenset(partial),
+            barred=frozenset(barred),
+            errors=tuple(errors),
         )
 
     def _narrowed(self, device_class: DeviceClass, selector: str) -> _Admitted:
@@ -204,7 +212,14 @@ class Judge:
                     return _Admitted(groups=(), partial=frozenset(), barred=frozenset(), errors=base.errors, fatal=miss)
             if 0 < len(kept) - before < len(devices):
                 partial.add(shape)
-        return _Admitted(groups=_grouped(kept), partial=frozenset(partial), barred=base.barred, errors=base.errors)
+        groups = _grouped(kept)
+        return _Admitted(
+            groups=groups,
+            group_of=_places(groups),
+            partial=frozenset(partial),
+            barred=base.barred,
+            errors=base.errors,
+        )
 
     def _units(self, devices: Sequence[Device], expressions: Sequence[str]) -> list[Sequence[Device]]:
         """Devices of one shape in parts that all `expressions` must judge alike."""
@@ -238,9 +253,17 @@ def _unjudged(expression: str, where: str, device: str, cause: str) -> str:
 def _grouped(devices: Sequence[Device]) -> tuple[tuple[Device, ...], ...]:
     """Devices equal in all that sizing and launching ask about; parts of a card that differ in place only are equal."""
     groups: dict[tuple[object, ...], list[Device]] = {}
+    keys: dict[str, tuple[object, ...]] = {}
     for device in devices:
-        groups.setdefault(alike(device), []).append(device)
+        told = keys.get(device.shape)
+        if told is None:
+            told = keys[device.shape] = alike(device)
+        groups.setdefault(told, []).append(device)
     return tuple(tuple(group) for _, group in sorted(groups.items(), key=lambda item: repr(item[0])))
+
+
+def _places(groups: Sequence[Sequence[Device]]) -> dict[DeviceId, int]:
+    return {device.id: number for number, group in enumerate(groups) for device in group}
 
 
 def alike(device: Device) -> tuple[object, ...]:
@@ -276,6 +299,7 @@ class Candidates:
         self._device_classes = device_classes
         self._launcher = launcher
         self._answers: dict[Question, Considered] = {}
+        self._retained: dict[tuple[Question, Way, int, int, Share | None], Offer | None] = {}
 
     def of(self, question: Question) -> Considered:
         """Every way that class and order allow: offers in rank order, misses for the rest."""
@@ -298,8 +322,19 @@ class Candidates:
         admitted = self.judge.admitted(self._device_classes[way.device_class], question.service_class.device_selector)
         if admitted.fatal is not None:
             return None
-        group = next((group for group in admitted.groups if any(device.id == example for device in group)), None)
-        if group is None or group[0].placement is not way.placement:
+        number = admitted.group_of.get(example)
+        if number is None:
+            return None
+        key = (question, way, number, count, share)
+        if key not in self._retained:
+            self._retained[key] = self._retain(question, way, admitted, number, count, share)
+        return self._retained[key]
+
+    def _retain(
+        self, question: Question, way: Way, admitted: _Admitted, number: int, count: int, share: Share | None
+    ) -> Offer | None:
+        group = admitted.groups[number]
+        if group[0].placement is not way.placement:
             return None
         if self._launcher.unsuitable(question.model, group[0]):
             return None
@@ -385,7 +420,7 @@ class Candidates:
         if device.memory is UNKNOWN:
             return Miss(lack=Lack.MEMORY_UNPUBLISHED, device=str(device.id), count=len(group))
         most = _largest_share(device)
-        need = self._launcher.smallest(question.model, device)
+        need = self._launcher.smallest(question.model, device, shared=True)
         sized = need is not UNKNOWN
         low = policy.min_share_memory or 0
         high = most if policy.max_share_memory is None else min(policy.max_share_memory, most)
@@ -426,7 +461,7 @@ class Candidates:
         configs = self._device_classes[way.device_class].config
         use = Use(tuple(sorted(amounts.items())), strategy_of(device.id.driver, configs, shared=True))
         share = Share(memory=memory, compute_percent=_compute_of(device, amounts))
-        return self._offer(way, group, admitted, use, launch, 1, share, amounts, memory, sized=sized)
+        return self._offer(way, group, admitted, use, launch, 1, share, amounts, memory, memory, sized=sized)
 
     def _alone(
         self,
@@ -448,13 +483,12 @@ class Candidates:
                     count=len(group),
                 )
         most = question.service_class.max_accelerator_count if way.placement is PlacementType.WHOLE_DEVICE else 1
-        first: Miss | None = None
-        indivisible: Miss | None = None
-        for count in range(1, most + 1) if only is None else (only,):
+        counts = self._launcher.counts(question.model, device, most) if only is None else (only,)
+        missed: list[Miss] = []
+        for count in counts:
             launch = self._launcher.alone(question.model, device, count)
             if isinstance(launch, Miss):
-                first = first or launch
-                indivisible = launch if launch.lack is Lack.HEADS else indivisible
+                missed.append(launch if count == 1 else replace(launch, detail=f"each of {count} devices"))
                 if launch.lack is Lack.MEMORY_UNPUBLISHED:
                     break
                 continue
@@ -462,11 +496,14 @@ class Candidates:
             strategy = strategy_of(device.id.driver, configs, shared=False)
             use = Use(None if amounts is None else tuple(sorted(amounts.items())), strategy)
             sized = launch.sized.source != "Unknown"
+            need = self._launcher.smallest(question.model, device, shared=False, count=count)
             return self._offer(
-                way, group, admitted, use, launch, count, None, amounts or {}, device.memory, sized=sized
+                way, group, admitted, use, launch, count, None, amounts or {}, device.memory, need, sized=sized
             )
-        assert first is not None
-        return _counted(indivisible or first, group)
+        odd = self._launcher.indivisible(question.model, most)
+        if len(counts) == 1 and odd is not None and missed[0].lack is Lack.TOO_SMALL:
+            return Miss(lack=Lack.HEADS, device=str(device.id), needed=odd, count=len(group))
+        return _counted(min(missed, key=lambda miss: miss.shortfall or 0), group)
 
     def _offer(
         self,
@@ -479,6 +516,7 @@ class Candidates:
         share: Share | None,
         amounts: Mapping[str, Amount],
         held: Maybe,
+        need: Maybe,
         *,
         sized: bool,
     ) -> Offer:
@@ -492,6 +530,7 @@ class Candidates:
             share=share,
             capacity=quantities(group[0], amounts),
             held=held,
+            need=need,
             launch=launch,
             sized=sized,
         )

@@ -105,8 +105,8 @@ class Explainer:
         best_node, on_best = None, 0
         if wish.count > 1:
             for node, cards in self.board.available(wish, nodes).items():
-                if len(cards) > on_best:
-                    best_node, on_best = node, len(cards)
+                if cards > on_best:
+                    best_node, on_best = node, cards
         found = self._lacking[key] = Lacking(
             misses=tuple(misses),
             closest=closest,
@@ -176,16 +176,11 @@ class Explainer:
             )
         if small is not None and small.needed is not None and small.free is not None:
             several = elsewhere.offers[0].wish.count if elsewhere and elsewhere.offers else None
-            hint = (
-                f" {several} equal devices of one node would hold it, the service class allows fewer."
-                if several
-                else ""
-            )
+            hint = f" The service class allows fewer than the {several} devices that would hold it." if several else ""
             return Refusal(
                 reason=Refused.EXHAUSTED,
-                message=f"{_devices(considered.tried)} tried and none is large enough even when nobody uses it: "
-                f"{mib_up(small.needed)} needed on one device, the largest offers {mib_down(small.free)}, "
-                f"{_short(small.needed, small.free)} short ({small.device}).{hint}",
+                message=f"{_numbers(small)} ({small.device} is the closest). {_devices(considered.tried)} tried; "
+                f"it would not fit even if nobody used them.{hint}",
                 lack=small.lack,
                 needed=small.needed,
                 free=small.free,
@@ -245,15 +240,15 @@ class Explainer:
         best = min(range(len(found)), key=lambda place: _distance(considered.offers[place], found[place], place))
         offer, lacking = considered.offers[best], found[best]
         fits_empty = any(self.fits_empty(item) for item in considered.offers)
-        empty = "It would fit if they were empty." if fits_empty else "It would not fit even if they were empty."
+        empty = "It would fit if nobody used them." if fits_empty else "It would not fit even if nobody used them."
         told = _tally([miss for item in found for miss in item.misses])
         if offer.wish.count > 1:
             needed, free = offer.wish.count, lacking.on_best_node
             where = f" on node {lacking.best_node}" if lacking.best_node else " on any node"
             return Refusal(
                 reason=Refused.EXHAUSTED,
-                message=f"{free} of {needed} equal devices are free{where}, {needed - free} short: {needed} needed on one "
-                f"node, {_devices(considered.tried)} of device class {offer.way.device_class} tried ({told}). {empty}",
+                message=f"{needed} equal devices of one node needed, {free} of {needed} free{where}, {needed - free} "
+                f"short. {_devices(considered.tried)} of {_classes(considered)} tried: {told}. {empty}",
                 lack=Lack.COUNT,
                 needed=needed,
                 free=free,
@@ -263,7 +258,7 @@ class Explainer:
                 device_class=offer.way.device_class,
                 fits_empty=fits_empty,
             )
-        needed_bytes: Maybe = offer.held
+        needed_bytes: Maybe = offer.need
         free_bytes: Maybe = lacking.free
         shortfall: Maybe = UNKNOWN
         if needed_bytes is not UNKNOWN and free_bytes is not UNKNOWN:
@@ -286,7 +281,8 @@ class Explainer:
         closest = f" (closest: {lacking.closest.id})" if lacking.closest else ""
         return Refusal(
             reason=Refused.EXHAUSTED,
-            message=f"{numbers}{closest}. {_devices(considered.tried)} tried: {told}. {empty}",
+            message=f"{numbers}{closest}. {_devices(considered.tried)} of {_classes(considered)} tried: {told}. "
+            f"{empty}",
             lack=lack,
             needed=needed_bytes,
             free=free_bytes,
@@ -316,7 +312,7 @@ class Explainer:
     def alternatives(
         self, considered: Considered, chosen: Offer | None, nodes: frozenset[str] | None
     ) -> tuple[Alternative, ...]:
-        """Every way that was considered and lost, with the word and the sentence why. Numbers only where it was refused."""
+        """Every way that was considered and lost, with the word and the sentence why."""
         told: dict[tuple[str, str, str], Alternative] = {}
         for offer in considered.offers:
             if chosen is not None and offer.way == chosen.way:
@@ -338,6 +334,8 @@ class Explainer:
             by_way.setdefault(way.order, []).append(miss)
             ways[way.order] = way
         for order, misses in by_way.items():
+            if told and all(miss.lack is Lack.NOT_OFFERED for miss in misses):
+                continue  # a kind of device that the device class never offers is no alternative
             lack = leading([miss.lack for miss in misses])
             telling = [miss for miss in misses if miss.lack.leads_to is lack]
             told[order] = _alternative(ways[order], lack.word, _sentence(_tally(telling)))
@@ -473,8 +471,9 @@ def _on_node(reason: Refused, found: Sequence[Lacking], considered: Considered) 
     if reason is Refused.VOLUME_PINNED:
         miss = misses[0]
         message = (
-            f"The model volume is bound to {miss.detail}, where nothing is free; {_devices(len(misses))} would hold the "
-            f"order elsewhere (first: {miss.device}). Free a device there, or delete the volume claim to move the model."
+            f"The model volume is bound to {miss.detail}, where nothing is free; {_devices(len(misses))} would hold "
+            f"the order elsewhere (first: {miss.device}). Free a device there, or delete the volume claim, so that the "
+            "model is loaded anew."
         )
         return Refusal(
             reason=reason, message=message, lack=miss.lack, tried=considered.tried, device_class=offer.way.device_class
@@ -501,13 +500,29 @@ def _on_node(reason: Refused, found: Sequence[Lacking], considered: Considered) 
     )
 
 
+def _numbers(miss: Miss) -> str:
+    """Needed, free and shortfall of a miss in bytes."""
+    assert miss.needed is not None and miss.free is not None
+    where = miss.detail or "one device"
+    return (
+        f"{mib_up(miss.needed)} needed on {where}, {mib_down(miss.free)} offered at most, "
+        f"{_short(miss.needed, miss.free)} short"
+    )
+
+
+def _classes(considered: Considered) -> str:
+    names = list(dict.fromkeys(offer.way.device_class for offer in considered.offers))
+    shown = ", ".join(sorted(names)[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"device class {shown}" if len(names) == 1 else f"device classes {shown}"
+
+
 def _distance(offer: Offer, lacking: Lacking, place: int) -> tuple[int, int, int]:
     """How far an offer is from a seat: devices missing, then bytes missing, then its rank."""
     if offer.wish.count > 1:
         return offer.wish.count - lacking.on_best_node, 0, place
-    if offer.held is UNKNOWN or lacking.free is UNKNOWN:
+    if offer.need is UNKNOWN or lacking.free is UNKNOWN:
         return 1, 0, place
-    return 1, max(offer.held - lacking.free, 0), place
+    return 1, max(offer.need - lacking.free, 0), place
 
 
 def _smallest_shortfall(misses: Sequence[Miss]) -> Miss | None:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from planner import hardware, recipe
+from planner import hardware, recipe, sizing
 from planner.architecture import ModelFacts
 from planner.inventory import Device
 from planner.model import EndpointType, HostResources, LaunchStrategy, RecipeUse, Sized
@@ -76,14 +76,14 @@ class Launcher:
         )
         return "" if found is None else str(found)
 
-    def smallest(self, model: Model, device: Device) -> Maybe:
-        """Bytes of the smallest share of `device` that admits `model` at the floors of its recipe; UNKNOWN if unsized."""
-        chosen = self._recipe(model, device, shared=True)
+    def smallest(self, model: Model, device: Device, *, shared: bool, count: int = 1) -> Maybe:
+        """Bytes on each of `count` devices like `device` that admit `model` at its recipe's floors; UNKNOWN if unsized."""
+        chosen = self._recipe(model, device, shared=shared)
         dtype = hardware.dtype_on(model.facts, chosen, device.compute_capability)
-        key = (model, chosen.name, chosen.strategy, dtype)
+        key = (model, chosen.name, chosen.strategy, dtype, count)
         found = self._smallest.get(key)
         if found is None:
-            found = self._smallest[key] = recipe.smallest(chosen, model.facts, dtype=dtype)
+            found = self._smallest[key] = recipe.smallest(chosen, model.facts, count=count, dtype=dtype)
         return found
 
     def shared(self, model: Model, device: Device, memory: Bytes) -> Launch | Miss:
@@ -94,9 +94,18 @@ class Launcher:
         """A launch on `count` equal devices of one node that nobody else uses."""
         if device.memory is UNKNOWN:
             return Miss(lack=Lack.MEMORY_UNPUBLISHED, device=str(device.id))
-        if count > 1 and count not in recipe.counts(self._recipe(model, device, shared=False), model.facts, count):
-            return Miss(lack=Lack.HEADS, device=str(device.id), needed=count)
         return self._launch(model, device, device.memory, count, shared=False)
+
+    def counts(self, model: Model, device: Device, most: int) -> tuple[int, ...]:
+        """Device counts up to `most` that recipe and heads allow, rising; one device always is."""
+        allowed = recipe.counts(self._recipe(model, device, shared=False), model.facts, most)
+        return tuple(sorted({1, *allowed}))
+
+    def indivisible(self, model: Model, most: int) -> int | None:
+        """The largest count from 2 to `most` that the model's heads do not divide by; None: none, or heads unknown."""
+        return next(
+            (count for count in range(most, 1, -1) if sizing.heads_divisible(model.facts, count) is False), None
+        )
 
     def _recipe(self, model: Model, device: Device, *, shared: bool) -> recipe.Recipe:
         memory = UNKNOWN if shared else device.memory  # a share is cut to the recipe, not the other way round

@@ -109,6 +109,9 @@ class Board:
         self._masks: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._members: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._exclusive: dict[str, Mapping[str, Amount] | None] = {}
+        self._of_build: list[list[int]] = []
+        self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
+        self._several: dict[int, tuple[Wish, dict[int, tuple[int, ...]]]] = {}
         self._build_cards()
 
     # --- what is there
@@ -133,9 +136,11 @@ class Board:
             build = self._builds.setdefault(told, len(self._builds))
             if build == len(self._live):
                 self._live.append({})
+                self._of_build.append([])
             index = len(self._cards)
             card = _Card(tuple(devices), nodes, tuple(dict.fromkeys(d.card for d in devices)), counters, build)
             self._cards.append(card)
+            self._of_build[build].append(index)
             for device in devices:
                 self._card_of[device.id] = index
             if nodes:
@@ -204,6 +209,9 @@ class Board:
         (self.ledger.take if taking else self.ledger.give_back)(device, use.requested, use.strategy)
         if listed:
             self._enter(index)
+            for number, (_, masks) in self._several.items():
+                if index in masks:
+                    self._tabulate(number, index)
 
     def _host(self, node: str, host: HostResources, sign: int) -> None:
         cpu, memory = self.host_free.get(node, (None, None))
@@ -284,45 +292,60 @@ class Board:
         return next((node for node in card.nodes if node in reach and admitted(node)), None)
 
     def _find_several(self, wish: Wish, nodes: frozenset[str] | None) -> tuple[Score, Seat] | None:
-        """Several equal devices of one node, one from each card: the node with the fewest to spare."""
-        best: tuple[int, Score, str, tuple[DeviceId, ...]] | None = None
-        for node, found in self.available(wish, nodes).items():
-            if len(found) < wish.count or not self.holds_host(node, wish.host):
+        """Several equal devices of one node, one from each card: on the node with the fewest to spare."""
+        best: tuple[int, str] | None = None
+        for node, cards in self._table(wish).items():
+            spare = len(cards) - wish.count
+            if spare < 0 or (best is not None and (spare, node) >= best):
                 continue
-            chosen = sorted(found)[: wish.count]
-            score: Score = (
-                tuple(sorted((item for part in chosen for item in part[0][0]), reverse=True)),
-                sum(part[0][1] for part in chosen),
-                chosen[0][1],
-            )
-            key = (len(found) - wish.count, score, node)
-            if best is None or key < best[:3]:
-                devices = tuple(self._cards[index].devices[place].id for _, index, place in chosen)
-                best = (*key, devices)
+            if (nodes is None or node in nodes) and node not in wish.barred and self.holds_host(node, wish.host):
+                best = (spare, node)
         if best is None:
             return None
-        return best[1], Seat(node=best[2], devices=best[3])
+        node = best[1]
+        chosen = sorted((*judged, index) for index, judged in self._table(wish)[node].items())[: wish.count]
+        lost = tuple(sorted((item for score, _, _ in chosen for item in score[0]), reverse=True))
+        score: Score = (lost, sum(score[1] for score, _, _ in chosen), chosen[0][2])
+        devices = tuple(sorted(self._cards[index].devices[place].id for _, place, index in chosen))
+        return score, Seat(node=node, devices=devices)
 
-    def available(self, wish: Wish, nodes: frozenset[str] | None = None) -> dict[str, list[tuple[Score, int, int]]]:
-        """Node → (score, card, place) of every card that has a device for one part of `wish` now."""
+    def available(self, wish: Wish, nodes: frozenset[str] | None = None) -> dict[str, int]:
+        """Node → how many cards have a device for one part of `wish` now; nodes where none has are left out."""
+        return {
+            node: len(cards)
+            for node, cards in sorted(self._table(wish).items())
+            if cards and node not in wish.barred and (nodes is None or node in nodes)
+        }
+
+    def _table(self, wish: Wish) -> dict[str, dict[int, tuple[Score, int]]]:
+        """Node → card → the best place there for one part of `wish`; made once, then kept as cards change."""
         number = self._number(wish)
-        found: dict[str, list[tuple[Score, int, int]]] = {}
-        cards = self._restricted(number, wish) if wish.members is not None else self._all_cards(number, wish)
-        for index, mask in cards:
-            card = self._cards[index]
-            if not card.nodes:
-                continue
-            judged = self._judged(card.state, number, wish, mask, index)
-            if judged is None:
-                continue
-            for node in card.nodes:
-                if (
-                    node in card.devices[judged[1]].nodes
-                    and node not in wish.barred
-                    and (nodes is None or node in nodes)
-                ):
-                    found.setdefault(node, []).append((judged[0], index, judged[1]))
-        return dict(sorted(found.items()))
+        found = self._tables.get(number)
+        if found is None:
+            masks = dict(
+                self._restricted(number, wish)
+                if wish.members is not None
+                else (
+                    (index, mask) for build, mask in self._unrestricted(number, wish) for index in self._of_build[build]
+                )
+            )
+            found = {}
+            self._tables[number] = found
+            self._several[number] = (wish, masks)
+            for index in masks:
+                self._tabulate(number, index)
+        return found
+
+    def _tabulate(self, number: int, index: int) -> None:
+        wish, masks = self._several[number]
+        card = self._cards[index]
+        judged = self._judged(card.state, number, wish, masks[index], index) if card.nodes else None
+        for node in card.nodes:
+            cards = self._tables[number].setdefault(node, {})
+            if judged is not None and node in card.devices[judged[1]].nodes:
+                cards[index] = judged
+            else:
+                cards.pop(index, None)
 
     # --- judging
 
@@ -334,17 +357,11 @@ class Board:
         masks = self._masks.get(number)
         if masks is None:
             found: dict[int, tuple[int, ...]] = {}
-            for card in self._cards:
-                if card.build not in found:
-                    found[card.build] = tuple(
-                        place for place, device in enumerate(card.devices) if device.shape in wish.shapes
-                    )
+            for build, cards in enumerate(self._of_build):
+                devices = self._cards[cards[0]].devices
+                found[build] = tuple(place for place, device in enumerate(devices) if device.shape in wish.shapes)
             masks = self._masks[number] = tuple((build, mask) for build, mask in sorted(found.items()) if mask)
         return masks
-
-    def _all_cards(self, number: int, wish: Wish) -> Iterable[tuple[int, tuple[int, ...]]]:
-        masks = dict(self._unrestricted(number, wish))
-        return ((index, masks[card.build]) for index, card in enumerate(self._cards) if card.build in masks)
 
     def _restricted(self, number: int, wish: Wish) -> tuple[tuple[int, tuple[int, ...]], ...]:
         found = self._members.get(number)

@@ -31,6 +31,7 @@ from planner.drivers import Role
 from planner.inventory import Hold, Inventory
 from planner.model import (
     ORDER_LABEL,
+    Alternative,
     Bounds,
     CapacityReport,
     ClassCapacity,
@@ -375,7 +376,7 @@ class Planning:
 
     def _fill_entitled(self, works: Sequence[Work]) -> None:
         """All of them largest first, which packs best; when one cannot be placed so, the oldest first instead."""
-        packed = sorted(works, key=lambda work: (self._size(work), work.age))
+        packed = sorted(works, key=lambda work: (self._size(work), work.order.key))
         marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
         complete = True
         for work in packed:
@@ -585,7 +586,7 @@ class Planning:
     def _refused(self, work: Work, refusal: Refusal) -> OrderPlan:
         settled = work.resolved
         assert settled is not None
-        alternatives = ()
+        alternatives: tuple[Alternative, ...] = ()
         if work.considered is not None and work.considered.blocked is None:
             alternatives = self.explainer.alternatives(work.considered, None, self._pinned(work, 0))
         warning = f" {settled.warning}" if settled.warning else ""
@@ -878,7 +879,7 @@ class Planning:
         return found
 
     def blocking(self, key: Key) -> tuple[Holder, ...]:
-        """A minimal set of holders without whom the order would have a seat; empty: it has one, or nobody is to blame."""
+        """A minimal set of holders without whom the order would have a seat; empty: it has one, or no leaving helps."""
         work = self.works[key]
         if work.replicas or work.considered is None or not work.considered.offers:
             return ()

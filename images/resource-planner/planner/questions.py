@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planner import launches, recipe, wire
-from planner.model import Key, OrderPlan, Plan, Snapshot
+from planner.model import ORDER_LABEL, Key, OrderPlan, Plan, Snapshot
 from planner.plan import Planning, Work
 from planner.units import UNKNOWN
 
@@ -28,7 +28,7 @@ class BadEdit(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A change to try: objects added or replaced, objects removed (`Kind/name` or `Kind/namespace/name`), nodes drained."""
+    """A change to try: objects added or replaced, removed (`Kind/namespace/name`), fields set, nodes drained."""
 
     add: tuple[wire.Document, ...] = ()
     remove: tuple[str, ...] = ()
@@ -101,7 +101,9 @@ def _considered(planning: Planning, work: Work) -> list[dict[str, Any]]:
             "devicesPerReplica": offer.wish.count,
             "held": None if offer.held is UNKNOWN else offer.held,
             "recipe": offer.launch.recipe.name,
-            "chosen": work.offer is not None and bool(work.replicas) and work.offer.way == offer.way,
+            "chosen": work.offer is not None
+            and bool(work.replicas)
+            and (work.offer.way, work.offer.wish.shapes) == (offer.way, offer.wish.shapes),
         }
         for offer in work.considered.offers
     ]
@@ -170,7 +172,7 @@ def _without_claims_on(document: wire.Document, nodes: set[str]) -> wire.Documen
     """A drained node's pods leave: an order's claim that is held there is no longer allocated."""
     raw = document.raw
     labels = (raw.get("metadata") or {}).get("labels") or {}
-    if raw.get("kind") != "ResourceClaim" or wire.ORDER_LABEL not in labels:
+    if raw.get("kind") != "ResourceClaim" or ORDER_LABEL not in labels:
         return document
     terms = ((((raw.get("status") or {}).get("allocation") or {}).get("nodeSelector")) or {}).get("nodeSelectorTerms")
     named = {

@@ -80,7 +80,7 @@ class Lack(Enum):
     STRATEGY = "SharingStrategy", Refused.EXHAUSTED, "{count} are shared under another strategy: {detail}"
     TAINTED = "Tainted", Refused.EXHAUSTED, "{count} are tainted: {detail}"
     NODE = "NodeUnusable", Refused.EXHAUSTED, "{count} are on nodes that take no pods: {detail}"
-    COUNT = "CountShort", Refused.EXHAUSTED, "no node has {needed} equal devices free; the best has {free}"
+    COUNT = "CountShort", Refused.EXHAUSTED, "{count} are free, but not {needed} on one node"
 
     HOST_CPU = "HostCPUShort", Refused.HOST_RESOURCES, "node {device} has {free} CPU free of {needed} needed"
     HOST_MEMORY = "HostMemoryShort", Refused.HOST_RESOURCES, "node {device} has {free} memory free of {needed} needed"

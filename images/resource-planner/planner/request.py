@@ -37,13 +37,20 @@ def pinned(
 
 def _selectors(devices: Sequence[Device], narrowing: str | None) -> tuple[str, ...]:
     if devices and all(device.pins for device in devices):
-        parts = list(dict.fromkeys(" && ".join(device.pins) for device in devices))
+        parts = list(dict.fromkeys(_conjunct(device) for device in devices))
         text = parts[0] if len(parts) == 1 else " || ".join(f"({part})" for part in parts)
         if len(text) <= MOST:
             return (text,)
     shapes = list(dict.fromkeys(_shape(device) for device in devices))
     text = shapes[0] if len(shapes) == 1 else " || ".join(f"({shape})" for shape in shapes)
     return tuple(part for part in (text, narrowing) if part and len(part) <= MOST)
+
+
+def _conjunct(device: Device) -> str:
+    """The device's pins as one conjunct; each names the driver as its guard, one guard is enough."""
+    guard = f"device.driver == {json.dumps(device.id.driver)} && "
+    first, *others = device.pins
+    return " && ".join((first, *(pin.removeprefix(guard) for pin in others)))
 
 
 def _shape(device: Device) -> str:
