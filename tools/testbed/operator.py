@@ -181,10 +181,10 @@ class AddonOperator:
         """A debug sub-command: debug("queue", "list"), debug("module", "snapshots", "ai-inference")."""
         program = build.binary(build.ADDON_OPERATOR, "addon-operator")
         done = subprocess.run(
-            [program, *arguments, "--debug-unix-socket", self._socket],
+            [program, *arguments],
             capture_output=True,
             text=True,
-            env=self._environment(),
+            env={**self._environment(), "DEBUG_UNIX_SOCKET": str(self._socket)},  # not every sub-command has the flag
             cwd=self.directory,
         )
         if done.returncode:
