@@ -14,13 +14,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
 import yaml
-from testbed import Cluster
+from testbed import Cluster, PlannerProcess, devices
 from testbed.process import Process, free_port, until
 
 from tests.render import module
@@ -133,7 +133,7 @@ class Planner:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """A control plane of this file: its API server is killed and its rights are changed."""
-    with Cluster(kwok=False) as made:
+    with Cluster() as made:
         for path in ("inferenceservice", "inferenceserviceclass"):
             made.apply((ROOT / "crds" / f"{path}.yaml").read_text())
         for path in ("inferenceservice", "inferenceserviceclass"):
@@ -469,6 +469,60 @@ def test_questions_are_answered_or_refused_in_words(world: Cluster) -> None:
         assert planner.ask("/v1/what-if", [1])[0] == 400
         assert planner.ask("/v1/what-if")[0] == 405
         assert planner.ask("/v1/what-if", {"orders": "x" * (1 << 20)})[0] == 413
+
+
+def test_the_rendered_deployment_plans_with_its_own_rights_and_answers_questions(
+    world: Cluster, load_into: Callable[..., Any]
+) -> None:
+    load_into(world, "01")
+    world.apply(*module.render(module.values(), kinds=()))
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    placed, huge = order("placed"), order("huge")
+    for item in (placed, huge):
+        item["spec"]["inferenceServiceClassName"] = "default-llm"
+    placed["spec"]["model"]["ref"]["name"] = "Qwen/Qwen3-0.6B"
+    huge["spec"]["model"]["ref"]["name"] = "Qwen/Qwen3-235B-A22B"
+    world.apply(placed, huge)
+    with PlannerProcess(world, arguments=("--listen", f"127.0.0.1:{port}"), ready_url=f"{url}/readyz"):
+        found = planned(world, "placed")
+        assert found["servedName"] == "Qwen/Qwen3-0.6B"
+        assert {device["driver"] for device in found["devices"]} == {"gpu.nvidia.com"}
+        assert planned(world, "huge", "Refused")["alternatives"]
+        told = asked(f"{url}/v1/explain?order=team/placed")
+        assert told["plan"] == plan(world, "placed")
+        assert asked(f"{url}/v1/capacity")["deviceClasses"]
+        drained = asked(f"{url}/v1/what-if", {"drain": [told["seats"][0]["node"]]})
+        assert drained["changed"]["team/placed"]["after"]["decision"] == "Refused"
+        assert asked(f"{url}/v1/what-if", {"drain": ["nowhere"]})["reason"] == "BadQuestion"
+        assert asked(f"{url}/v1/what-if", {"add": [{"kind": "Node"}]})["reason"] == "BadQuestion"
+        assert asked(f"{url}/v1/what-if", {"dry": []})["message"] == "dry: one of add, remove, drain, set is expected"
+        verdicts = world.get("configmap", "resource-planner-classes", "-n", NAMESPACE)["data"]
+        assert json.loads(verdicts["default-llm.json"])["ready"]["status"] == "True"
+
+
+def asked(url: str, body: Any = None) -> Any:
+    request = urllib.request.Request(url, data=None if body is None else json.dumps(body).encode())
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return json.loads(error.read())
+
+
+@pytest.fixture
+def load_into() -> Iterator[Callable[..., Any]]:
+    """Devices of a fixture, removed with the test."""
+    made: list[tuple[Cluster, list[dict[str, Any]]]] = []
+
+    def load(cluster: Cluster, *fixtures: str) -> list[dict[str, Any]]:
+        found = devices.load(cluster, *fixtures)
+        made.append((cluster, found))
+        return found
+
+    yield load
+    for cluster, found in made:
+        devices.unload(cluster, found)
 
 
 def without(cluster: Cluster, resource: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from planner import quantity
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 Json = Mapping[str, Any]
@@ -108,5 +110,25 @@ class Metrics:
 
 
 def capacity_families(capacity: Json) -> list[GaugeMetricFamily | CounterMetricFamily]:
-    """Gauges of the `capacity` answer; filled once its shape is settled."""
-    return []
+    """Gauges of the `capacity` part of a plan: devices and free memory by device class, all nodes together.
+
+    A class with a node whose free memory nobody publishes has no memory series: a part of a sum is no sum.
+    """
+    devices = GaugeMetricFamily(
+        "ai_inference_planner_devices",
+        "Devices that a device class admits: all of them, held by anybody, and wholly free.",
+        labels=("device_class", "state"),
+    )
+    memory = GaugeMetricFamily(
+        "ai_inference_planner_free_memory_bytes",
+        "Device memory that can still be given out, by device class.",
+        labels=("device_class",),
+    )
+    classes: Mapping[str, Mapping[str, Json]] = capacity.get("deviceClasses") or {}
+    for name, nodes in sorted(classes.items()):
+        for state in ("total", "held", "free"):
+            devices.add_metric((name, state), sum(int(row[state]) for row in nodes.values()))
+        free = [row["freeMemory"] for row in nodes.values()]
+        if all(amount is not None for amount in free):
+            memory.add_metric((name,), sum(quantity.parse(str(amount)).bytes for amount in free))
+    return [devices, memory]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import signal
 import threading
 import time
@@ -27,17 +26,17 @@ from typing import Any, Final, Generic, TypeVar
 import uvicorn
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from planner import plan, wire
+from planner import plan, questions, wire
 from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, connect
 from planner.kube.lease import Lease
 from planner.kube.resources import Object, watched
-from planner.kube.snapshot import Circumstances, replay, snapshot
+from planner.kube.snapshot import Circumstances, Seen, kubernetes, now, read, replay, see
 from planner.kube.view import View
 from planner.kube.watch import Watch
 from planner.kube.writer import Writer
 from planner.metrics import Metrics
-from planner.model import Snapshot
+from planner.model import Key
 from planner.server import BadQuestion, Desk, NotReady, UnknownOrder, application
 
 log = logging.getLogger(__name__)
@@ -209,10 +208,13 @@ class Service(Generic[S]):
                 version = self._client.request("GET", "/version", timeout=5.0)
             except (ApiError, ConnectionLost) as error:
                 raise NotReady(f"the API server's version cannot be read: {error}") from error
-            self._kubernetes = _minor(version)
+            try:
+                self._kubernetes = kubernetes(version)
+            except ValueError as error:
+                raise NotReady(str(error)) from error
         return Circumstances(
             kubernetes=self._kubernetes,
-            now=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=now(),
             catalog=self.settings.catalog,
             absent=self.view.absent(),
             unreadable=unreadable,
@@ -375,34 +377,48 @@ class Service(Generic[S]):
         return [age, contact, objects, readable, restarts, lists]
 
 
-def _minor(version: Json) -> tuple[int, int]:
-    """Major and minor of a /version answer; managed clusters add a plus sign."""
-    major, minor = (re.match(r"\d+", str(version.get(name, ""))) for name in ("major", "minor"))
-    if major is None or minor is None:
-        raise NotReady(f"the API server states no version: {dict(version)}")
-    return int(major[0]), int(minor[0])
-
-
-def brain() -> Brain[Snapshot]:
+def brain() -> Brain[Seen]:
     """The planner's own decision and questions, with the recipes of the shipped release."""
 
-    def document(found: Snapshot) -> Json:
-        return wire.plan_json(plan.plan(found))
+    def decide(seen: Seen) -> Json:
+        return wire.plan_json(plan.plan(seen.snapshot))
 
-    def explain(found: Snapshot, order: str) -> Json:
-        orders: Mapping[str, Json] = document(found)["orders"]
-        if order not in orders:
-            raise UnknownOrder(f"there is no order {order}")
-        return orders[order]
+    def explain(seen: Seen, order: str) -> Json:
+        namespace, _, name = order.partition("/")
+        try:
+            return questions.explain(seen.snapshot, Key(namespace=namespace, name=name))
+        except questions.NoSuchOrder as error:
+            raise UnknownOrder(str(error)) from error
 
-    def what_if(found: Snapshot, question: Json) -> Json:
-        raise BadQuestion("not answered here yet")
+    def what_if(seen: Seen, question: Json) -> Json:
+        try:
+            edit = _edit(question)
+            # An added object is judged strictly: left out, it would answer another question than was asked.
+            read(edit.add, seen.circumstances, strict=True)
+            after = read(questions.edited(seen.documents, edit), seen.circumstances)
+        except (questions.BadEdit, wire.BadInput) as error:
+            raise BadQuestion(str(error)) from error
+        return questions.what_if(seen.snapshot, after)
 
-    def capacity(found: Snapshot) -> Json:
-        answer: Json = document(found)["capacity"]
-        return answer
+    def capacity(seen: Seen) -> Json:
+        return questions.capacity(seen.snapshot)
 
-    return Brain(snapshot=snapshot, decide=document, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
+    return Brain(snapshot=see, decide=decide, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
+
+
+def _edit(question: Json) -> questions.Edit:
+    """The edit that a question's body states: `add` (objects), `remove`, `drain`, `set` (texts). Raises BadQuestion."""
+    unknown = sorted(question.keys() - {"add", "remove", "drain", "set"})
+    if unknown or not question:
+        raise BadQuestion(f"{', '.join(unknown) or 'the question'}: one of add, remove, drain, set is expected")
+    parts: dict[str, tuple[Any, ...]] = {}
+    for name, kind in (("add", dict), ("remove", str), ("drain", str), ("set", str)):
+        given = question.get(name) or []
+        if not isinstance(given, list) or not all(isinstance(item, kind) for item in given):
+            raise BadQuestion(f"{name}: a list of {'objects' if kind is dict else 'texts'} is expected")
+        parts[name] = tuple(given)
+    added = tuple(wire.Document(raw=raw, source=f"add[{number}]") for number, raw in enumerate(parts["add"]))
+    return questions.Edit(add=added, remove=parts["remove"], drain=parts["drain"], set=parts["set"])
 
 
 def serve(brain: Brain[S], settings: Settings) -> int:

@@ -16,9 +16,9 @@ from planner.kube.resources import Object, watched
 def replay_of_cluster(kubeconfig: str | None, *, catalog: bool) -> Mapping[str, Any]:
     """What a plan of this moment would depend on; `catalog`: the module's setting.
 
-    A kind that is refused is named in `unreadable`. Raises ConnectionLost, ApiError and kubernetes.config.ConfigException
-    when the API server cannot be asked at all. The lists are read one after the other: in a cluster that changes
-    meanwhile they may be seconds apart.
+    A kind that is refused is named in `unreadable`. Raises ConnectionLost, ApiError and
+    kubernetes.config.ConfigException when the API server cannot be asked at all. The lists are read one after the
+    other: in a cluster that changes meanwhile they may be seconds apart.
     """
     client = connect(kubeconfig)
     version = snapshot.kubernetes(client.request("GET", "/version"))

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from planner import launches, wire
@@ -29,20 +31,51 @@ class Circumstances:
     """Kinds that could be read once and cannot be now."""
 
 
-def snapshot(objects: Sequence[Object], circumstances: Circumstances) -> Snapshot:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A snapshot together with the objects it was read from, which a what-if question edits."""
+
+    documents: tuple[wire.Document, ...]
+    circumstances: Circumstances
+    snapshot: Snapshot
+
+
+def kubernetes(version: Mapping[str, Any]) -> tuple[int, int]:
+    """Major and minor of a /version answer; managed clusters add a plus sign. Raises ValueError."""
+    major, minor = (re.match(r"\d+", str(version.get(name, ""))) for name in ("major", "minor"))
+    if major is None or minor is None:
+        raise ValueError(f"the API server states no version: {dict(version)}")
+    return int(major[0]), int(minor[0])
+
+
+def now() -> str:
+    """The time as a snapshot holds it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def see(objects: Sequence[Object], circumstances: Circumstances) -> Seen:
     """The snapshot of a view in which every kind was listed.
 
     An object that cannot be read is left out and named in `unreadable`, so that a broken one stops nobody else's plan.
     Secrets are never read here (`secrets` is None): whether a token exists is not the planner's to say.
     """
+    documents = tuple(_documents(objects))
+    return Seen(documents=documents, circumstances=circumstances, snapshot=read(documents, circumstances))
+
+
+def read(documents: Sequence[wire.Document], circumstances: Circumstances, *, strict: bool = False) -> Snapshot:
+    """The snapshot of `documents` under the same circumstances; see `see`.
+
+    `strict`: raises `wire.BadInput` for an object that cannot be read, instead of leaving it out.
+    """
     found = wire.snapshot(
-        _documents(objects),
+        documents,
         kubernetes=circumstances.kubernetes,
         now=circumstances.now,
         release=launches.shipped().release,
         catalog=_catalog(circumstances),
         unreadable=circumstances.unreadable,
-        strict=False,
+        strict=strict,
     )
     # The kind is watched, so an empty list says that there is no storage class, not that nobody knows.
     return found if found.storage_classes is not None else replace(found, storage_classes=())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -22,6 +22,9 @@ from planner.kube.resources import Object, Resource
 
 ObjectKey = tuple[str, str]
 """Namespace ("" for cluster-wide kinds) and name."""
+
+Listed = dict[ObjectKey, tuple[int, Object]]
+"""Objects of one kind, each with its resource version."""
 
 
 class Standing(Enum):
@@ -40,7 +43,7 @@ class Standing(Enum):
 class _Shelf:
     """The objects of one kind and the state of its watch."""
 
-    objects: dict[ObjectKey, tuple[int, Object]] = field(default_factory=dict)
+    objects: Listed = field(default_factory=dict)
     standing: Standing = Standing.STARTING
     failing_since: float | None = None
     detail: str = ""
@@ -78,11 +81,11 @@ class View:
 
     # What watches and the writer report.
 
-    def replace(self, resource: Resource, raws: Mapping[ObjectKey, tuple[int, Object]]) -> None:
+    def replace(self, resource: Resource, raws: Listed) -> None:
         """A whole list of the kind. An object that the view holds in a newer version stays as it is."""
         with self._changed:
             shelf = self._shelves[resource.kind]
-            merged: dict[ObjectKey, tuple[int, Object]] = {}
+            merged: Listed = {}
             for key, (version, new) in raws.items():
                 old = shelf.objects.get(key)
                 if old is not None and (old[0] >= version or old[1] == new):

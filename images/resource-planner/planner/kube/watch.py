@@ -19,8 +19,8 @@ from typing import Final
 
 from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, Lines
-from planner.kube.resources import Object, Resource
-from planner.kube.view import ObjectKey, Standing, View
+from planner.kube.resources import Resource
+from planner.kube.view import Listed, Standing, View
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,45 @@ SILENCE_SECONDS: Final = 150.0
 """Bookmarks come once a minute; a longer silence is a dead connection."""
 ABSENT_SECONDS: Final = 60.0
 """How often a kind that is not served is looked for."""
+
+
+def whole(client: Client, resource: Resource) -> tuple[Listed, str, str]:
+    """All objects of a kind, cut to what is kept; the version to watch from; the API version that served them.
+
+    The API versions of the kind are asked in their order until one is served. An expired page token starts the list
+    again without pages, which is one answer of any size but cannot expire. Raises ApiError and ConnectionLost.
+    """
+    for number, version in enumerate(resource.versions):
+        try:
+            try:
+                found, resource_version = _pages(client, resource, version, resource.page)
+            except ApiError as error:
+                if error.status != 410:
+                    raise
+                found, resource_version = _pages(client, resource, version, 0)
+        except ApiError as error:
+            if error.status == 404 and number + 1 < len(resource.versions):
+                continue
+            raise
+        return found, resource_version, version
+    raise AssertionError("a resource without versions")
+
+
+def _pages(client: Client, resource: Resource, version: str, limit: int) -> tuple[Listed, str]:
+    found: Listed = {}
+    query = dict(resource.query)
+    if limit:
+        query["limit"] = str(limit)
+    while True:
+        page = client.request("GET", resource.path(version), query=query)
+        for item in page.get("items") or ():
+            metadata = item["metadata"]
+            key = (metadata.get("namespace") or "", metadata["name"])
+            found[key] = (int(metadata["resourceVersion"]), resource.cut(item, version))
+        token = (page.get("metadata") or {}).get("continue")
+        if not token:
+            return found, str(page["metadata"]["resourceVersion"])
+        query["continue"] = token
 
 
 class Watch(threading.Thread):
@@ -107,45 +146,12 @@ class Watch(threading.Thread):
         return pause
 
     def _list(self) -> str:
-        """Read the whole kind into the view; the version to watch from.
-
-        The versions of the kind are asked in their order until one is served. An expired page token starts the list
-        again without pages, which is one answer of any size but cannot expire.
-        """
+        """Read the whole kind into the view; the version to watch from."""
         self._last = None
-        for number, version in enumerate(self.resource.versions):
-            try:
-                try:
-                    found, resource_version = self._pages(version, self.resource.page)
-                except ApiError as error:
-                    if error.status != 410:
-                        raise
-                    found, resource_version = self._pages(version, 0)
-            except ApiError as error:
-                if error.status == 404 and number + 1 < len(self.resource.versions):
-                    continue
-                raise
-            self._served = version
-            self.relists += 1
-            self._view.replace(self.resource, found)
-            return resource_version
-        raise AssertionError("a resource without versions")
-
-    def _pages(self, version: str, limit: int) -> tuple[dict[ObjectKey, tuple[int, Object]], str]:
-        found: dict[ObjectKey, tuple[int, Object]] = {}
-        query = dict(self.resource.query)
-        if limit:
-            query["limit"] = str(limit)
-        while True:
-            page = self._client.request("GET", self.resource.path(version), query=query)
-            for item in page.get("items") or ():
-                metadata = item["metadata"]
-                key = (metadata.get("namespace") or "", metadata["name"])
-                found[key] = (int(metadata["resourceVersion"]), self.resource.cut(item, version))
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return found, str(page["metadata"]["resourceVersion"])
-            query["continue"] = token
+        found, resource_version, self._served = whole(self._client, self.resource)
+        self.relists += 1
+        self._view.replace(self.resource, found)
+        return resource_version
 
     def _follow(self, version: str) -> tuple[str, int]:
         """Carry events into the view until the server ends the watch; the last seen version and the count of lines."""
