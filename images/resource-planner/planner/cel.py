@@ -72,7 +72,10 @@ class CelDevice:
     allow_multiple_allocations: bool | None = None
     fault: str = ""
     shape: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    facts: Mapping[tuple[str, ...], Any] = field(init=False, repr=False, compare=False)
+    """What `shape` says, by its path below `device`; a fact that is not there is missing."""
     _hash: int = field(init=False, repr=False, compare=False)
+    _readable: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         shape = (
@@ -83,7 +86,21 @@ class CelDevice:
             self.fault,
         )
         object.__setattr__(self, "shape", shape)
+        facts: dict[tuple[str, ...], Any] = {("driver",): self.driver}
+        facts["allowMultipleAllocations",] = bool(self.allow_multiple_allocations)
+        for kind, found in (("attributes", shape[1]), ("capacity", shape[2])):
+            for name, value in found:
+                domain, _, identity = name.partition("/")
+                facts[kind, domain, identity] = value
+        object.__setattr__(self, "facts", facts)
         object.__setattr__(self, "_hash", hash(shape))
+        lists = any(isinstance(value, tuple) for _, value in self.attributes)
+        object.__setattr__(self, "_readable", not self.fault and not lists)
+
+    @property
+    def readable(self) -> bool:
+        """Every attribute is a plain value: what a selector does not mention cannot matter to it."""
+        return self._readable
 
     def __eq__(self, other: object) -> bool:
         return self.shape == other.shape if isinstance(other, CelDevice) else NotImplemented
@@ -94,9 +111,12 @@ class CelDevice:
 
 def _tagged(value: AttributeValue) -> tuple[Any, ...]:
     """A value with its type: true is not 1, and 1.0.0+a is not 1.0.0."""
+    cls = type(value)
+    if cls is Version:
+        return ("Version", str(value))
     if isinstance(value, tuple):
         return ("list", tuple(_tagged(part) for part in value))
-    return (type(value).__name__, str(value) if isinstance(value, Version) else value)
+    return (cls.__name__, value)
 
 
 def cel_device(driver: str, raw: Mapping[str, Any]) -> CelDevice:
@@ -133,7 +153,14 @@ def _qualified(name: str, driver: str) -> str:
     return name if "/" in name else f"{driver}/{name}"
 
 
+_SCALARS: Final[Mapping[str, type[Any]]] = {"int": int, "bool": bool, "string": str}
+
+
 def _attribute(raw: Any) -> AttributeValue:
+    if type(raw) is dict and len(raw) == 1:  # the common case, told apart quickly
+        ((kind, value),) = raw.items()
+        if type(value) is _SCALARS.get(kind):
+            return value  # type: ignore[no-any-return]
     if not isinstance(raw, Mapping):
         raise ValueError("unsupported attribute value")
     for kind in ("ints", "bools", "strings"):
@@ -141,12 +168,12 @@ def _attribute(raw: Any) -> AttributeValue:
             return tuple(raw[kind])
     if raw.get("versions") is not None:
         return tuple(semver.parse(text) for text in raw["versions"])
-    for kind, cls in (("int", int), ("bool", bool), ("string", str)):
+    for kind, cls in _SCALARS.items():
         value = raw.get(kind)
         if value is not None:
             if type(value) is not cls:
                 raise ValueError(f"{value!r} is no {kind}")
-            return value
+            return value  # type: ignore[no-any-return]
     if raw.get("version") is not None:
         return semver.parse(raw["version"])
     raise ValueError("unsupported attribute value")
@@ -155,7 +182,7 @@ def _attribute(raw: Any) -> AttributeValue:
 class Program:
     """A compiled selector for one Kubernetes version; `error` says why it does not compile."""
 
-    __slots__ = ("_answers", "_failed", "_program", "_sees_capacity", "error", "expression", "list_attributes")
+    __slots__ = ("_answers", "_failed", "_program", "_sees_capacity", "_uses", "error", "expression", "list_attributes")
 
     def __init__(self, expression: str, release: tuple[int, int], *, list_attributes: bool) -> None:
         self.expression = expression
@@ -163,10 +190,13 @@ class Program:
         self.error: str | None = None
         self._failed: Answer | None = None
         self._program: evaluation.Program | None = None
-        self._answers: dict[CelDevice, Answer] = {}
+        self._answers: dict[Any, Answer] = {}
+        self._uses: tuple[tuple[str, ...], ...] | None = None
         self._sees_capacity = "capacity" in expression
         try:
             self._program = _compiled(expression, release, list_attributes)
+            if self._program.uses is not None:
+                self._uses = tuple(sorted(self._program.uses))
         except (syntax.SyntaxFault, checker.TypeFault, Failure) as fault:
             self._fail(str(fault))
         except checker.NotHere as missing:
@@ -182,14 +212,17 @@ class Program:
         self._failed = Answer(Verdict.COMPILE_ERROR, cause, unsupported)
 
     def judge(self, device: CelDevice) -> Answer:
-        """The verdict on the device. Never raises; remembered for devices of the same shape."""
+        """The verdict on the device. Never raises; remembered for devices that look the same to this selector."""
         if self._failed is not None:
             return self._failed
-        answer = self._answers.get(device)
+        key: Any = device
+        if self._uses is not None and device.readable:
+            key = tuple(map(device.facts.get, self._uses))
+        answer = self._answers.get(key)
         if answer is None:
             if len(self._answers) >= _REMEMBERED:
                 self._answers.clear()
-            answer = self._answers[device] = self.evaluate(device)
+            answer = self._answers[key] = self.evaluate(device)
         return answer
 
     def evaluate(self, device: CelDevice) -> Answer:

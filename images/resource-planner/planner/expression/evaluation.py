@@ -76,6 +76,8 @@ class _Broken:
 class Program:
     run: Run
     slots: int
+    uses: frozenset[tuple[str, ...]] | None
+    """The paths below `device` it can read (`("attributes", domain, id)`), or None when it may read anything."""
 
     def evaluate(self, device: Value) -> tuple[Value, int]:
         """The value and what it cost. Raises `Failure` or `Abort`."""
@@ -90,7 +92,7 @@ def program(tree: Node, release: Release) -> Program:
     """The program of a checked tree. Raises `Failure` where upstream finds a fault in a constant."""
     planner = _Planner(library.functions(release))
     run = planner.plan(tree, {}).run
-    return Program(run, planner.slots)
+    return Program(run, planner.slots, None if planner.reads_anything else frozenset(planner.uses))
 
 
 def _constant(value: Value) -> Plan:
@@ -104,6 +106,8 @@ class _Planner:
     def __init__(self, table: Mapping[str, tuple[Overload, ...]]) -> None:
         self.table = table
         self.slots = 0
+        self.uses: set[tuple[str, ...]] = set()
+        self.reads_anything = False
 
     def slot(self) -> int:
         self.slots += 1
@@ -150,10 +154,21 @@ class _Planner:
             assert isinstance(base, Call)
             start = self.conditional(base, scope)
         elif isinstance(base, Ident) and base.constant is None:
+            self.note(base, scope, [qualifier.key for qualifier in qualifiers])
             start = self.variable(base, scope)
         else:
             start = self.plan(base, scope).run
         return (_qualified(start, qualifiers) if qualifiers else start), conditional
+
+    def note(self, base: Ident, scope: Scope, keys: Sequence[Value]) -> None:
+        """Remembers what is read of the device."""
+        if base.name in scope:
+            return
+        depth = 1 if keys and keys[0] in ("driver", "allowMultipleAllocations") else 3
+        if len(keys) >= depth and all(type(key) is str for key in keys[:depth]):
+            self.uses.add(tuple(keys[:depth]))
+        else:
+            self.reads_anything = True
 
     def chain(self, node: Node, scope: Scope) -> tuple[Node, list["_Qualifier"]]:
         """The base of a chain of selections, and the selections in order."""
@@ -190,7 +205,11 @@ class _Planner:
 
     def presence(self, node: Select, scope: Scope) -> Run:
         base, qualifiers = self.chain(node.operand, scope)
-        start = self.resolved(base, scope)[0] if _is_attribute(base) else self.plan(base, scope).run
+        if isinstance(base, Ident) and base.constant is None:
+            self.note(base, scope, [*(qualifier.key for qualifier in qualifiers), node.name])
+            start = self.variable(base, scope)
+        else:
+            start = self.resolved(base, scope)[0] if _is_attribute(base) else self.plan(base, scope).run
         prefix = _qualified(start, qualifiers) if qualifiers else start
         name = node.name
 
