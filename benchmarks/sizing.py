@@ -596,8 +596,8 @@ def main() -> int:
     for name, numbers in modest.items():
         least, most = 100 * abs(numbers["largestUnder"]), 100 * numbers["largestOver"]
         print(
-            f"  {name:9} {numbers['under']:2} of {len(ratios)} under (by up to {least:.0f} %), up to {most:.0f} % over, "
-            f"{100 * numbers['meanAbsolute']:.1f} % off on average"
+            f"  {name:9} {numbers['under']:2} of {len(ratios)} under (by up to {least:.0f} %), up to {most:.0f} % over,"
+            f" {100 * numbers['meanAbsolute']:.1f} % off on average"
         )
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from planner import modelfacts, sizing
 from planner.architecture import Attention, Layers, ModelFacts, Source
@@ -318,6 +318,7 @@ def test_sizes_and_types_that_cannot_be_are_refused(options: dict[str, int | str
         estimate("Qwen/Qwen3-8B", **options)
 
 
+@settings(deadline=None)  # the machine is shared
 @given(
     repository=st.sampled_from([entry.repositories[0] for entry in modelfacts.table()]),
     context=st.integers(1, 65_536),
@@ -334,6 +335,7 @@ def test_more_asked_never_costs_less(repository: str, context: int, concurrency:
     assert totals[0] <= totals[2]  # type: ignore[operator]
 
 
+@settings(deadline=None)  # the machine is shared
 @given(
     repository=st.sampled_from(["Qwen/Qwen3-8B", "google/gemma-3-27b-it", "Qwen/Qwen3.6-27B", "openai/gpt-oss-20b"]),
     context=st.integers(64, 65_536),
