@@ -77,7 +77,7 @@ class Launcher:
         return "" if found is None else str(found)
 
     def smallest(self, model: Model, device: Device, *, shared: bool, count: int = 1) -> Maybe:
-        """Bytes on each of `count` devices like `device` that admit `model` at its recipe's floors; UNKNOWN if unsized."""
+        """Bytes on each of `count` devices that admit `model` at its recipe's floors; UNKNOWN if unsized."""
         chosen = self._recipe(model, device, shared=shared)
         dtype = hardware.dtype_on(model.facts, chosen, device.compute_capability)
         key = (model, chosen.name, chosen.strategy, dtype, count)
