@@ -297,6 +297,7 @@ class Cluster:
         until(
             "the default ServiceAccount",
             lambda: self.get("serviceaccount", "default", "--namespace=default"),
+            timeout=180,
             process=self.process("kube-controller-manager"),
         )
         for process in self._processes:
@@ -318,7 +319,7 @@ class Cluster:
         return process
 
     def _wait_ready(self) -> None:
-        until("the API server to be ready", self._is_ready, timeout=90, process=self._apiserver)
+        until("the API server to be ready", self._is_ready, timeout=180, process=self._apiserver)
 
     def _is_ready(self) -> bool:
         try:

@@ -47,7 +47,7 @@ def objects(fixture: str | Path) -> list[dict[str, Any]]:
 
 
 def load(
-    cluster: Cluster, *fixtures: str | Path, node_size: Mapping[str, str] = NODE_SIZE, timeout: float = 60
+    cluster: Cluster, *fixtures: str | Path, node_size: Mapping[str, str] = NODE_SIZE, timeout: float = 120
 ) -> list[dict[str, Any]]:
     """Make the fixtures' objects and wait until their nodes are Ready and free of kwok's and the server's taints.
 

@@ -85,7 +85,7 @@ class AddonOperator:
         self._process.start()
         return self
 
-    def wait_ready(self, *, timeout: float = 120) -> Self:
+    def wait_ready(self, *, timeout: float = 180) -> Self:
         """Wait until the first pass over all modules is done. Raises ProcessError with the log's end."""
         until("addon-operator's startup converge", self._is_ready, timeout=timeout, process=self._process)
         return self

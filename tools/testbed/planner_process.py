@@ -82,7 +82,7 @@ class PlannerProcess:
         self._process.start()
         return self
 
-    def wait_ready(self, *, timeout: float = 60) -> Self:
+    def wait_ready(self, *, timeout: float = 120) -> Self:
         """Wait until it says it is ready; if it listens nowhere, until it runs and has logged a line."""
         until("the planner to be ready", self._is_ready, timeout=timeout, process=self._process)
         return self
