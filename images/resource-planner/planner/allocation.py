@@ -198,7 +198,7 @@ def placeable(
             kubernetes=kubernetes,
             gates=chosen,
             taint_rules=taint_rules,
-            judge=judge or evaluated(kubernetes),
+            judge=judge or evaluated(kubernetes, lists=chosen.lists),
         )
         outcome = _solve(problem, claims, problem.order(()), table, steps)
     except Undecidable as error:
@@ -215,14 +215,14 @@ def placeable(
     return outcome
 
 
-def evaluated(kubernetes: tuple[int, int]) -> Judge:
-    """Verdicts by evaluating each selector on each device."""
+def evaluated(kubernetes: tuple[int, int], *, lists: bool = False) -> Judge:
+    """Verdicts by evaluating each selector on each device; `lists`: selectors may see list attributes."""
     seen: dict[int, tuple[DeviceSpec, cel.CelDevice]] = {}
 
     def judged(expression: str, driver: str, spec: DeviceSpec) -> bool | str:
         if id(spec) not in seen:
             seen[id(spec)] = spec, cel.cel_device(driver, spec.raw)  # the spec is kept so that its id stays its own
-        answer = _program(expression, kubernetes).judge(seen[id(spec)][1])
+        answer = _program(expression, kubernetes, lists).judge(seen[id(spec)][1])
         if answer.verdict is cel.Verdict.MATCH:
             return True
         return False if answer.verdict is cel.Verdict.NO_MATCH else f"{answer.verdict.value}: {answer.cause}"
@@ -231,8 +231,8 @@ def evaluated(kubernetes: tuple[int, int]) -> Judge:
 
 
 @lru_cache(maxsize=4_096)
-def _program(expression: str, kubernetes: tuple[int, int]) -> cel.Program:
-    return cel.compile(expression, kubernetes)
+def _program(expression: str, kubernetes: tuple[int, int], lists: bool) -> cel.Program:
+    return cel.compile(expression, kubernetes, list_attributes=lists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
