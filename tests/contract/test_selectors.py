@@ -21,7 +21,9 @@ GOLDEN: dict[str, Any] = json.loads((FIXTURES / "dra" / "cel-golden.json").read_
 MORE: dict[str, Any] = json.loads((FIXTURES / "cel-golden-more.json").read_text())
 VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 
-UNSUPPORTED = frozenset(('google.protobuf.Duration{seconds: 1} == duration("1s")',))
+UNSUPPORTED = frozenset(
+    case["expression"] for case in MORE["cases"] if "google.protobuf.Duration{" in case["expression"]
+)
 """What the engine says it cannot judge."""
 
 ORDER = 0.97

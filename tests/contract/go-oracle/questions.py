@@ -10,6 +10,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -864,6 +865,8 @@ def questions() -> Iterator[dict[str, Any]]:
             yield {"id": f"{kind}-{number:03}", "expression": expression, **DEVICES[kind]}
     for number, expression in enumerate(composed(), 1):
         yield {"id": f"composed-{number:03}", "expression": expression, **DEVICES["gpu"]}
+    for number, expression in enumerate(crossed(), 1):
+        yield {"id": f"crossed-{number:03}", "expression": expression, **DEVICES["gpu"]}
 
 
 ATOMS: Final = (
@@ -898,6 +901,30 @@ def composed() -> Iterator[str]:
 
     for _ in range(150):
         yield build(draw.randrange(1, 4))
+
+
+def crossed() -> Iterator[str]:
+    """Halves of the questions put together: most do not compile, and must not."""
+    draw = random.Random(20260810)
+    whole = [text for text in GPU.split("\n") if text and "lists.range" not in text and "//" not in text]
+    for _ in range(700):
+        one, other = draw.choice(whole), draw.choice(whole)
+        left, right = one.partition(" == ")[0], other.rpartition(" == ")[2]
+        kind = draw.randrange(6)
+        if kind == 0:
+            yield f"({one}) == ({other})"
+        elif kind == 1:
+            yield f"[{one}, {other}].size() == 2"
+        elif kind == 2:
+            yield f"({one}) ? ({other}) : ({one})"
+        elif kind == 3:
+            yield f"{left} == {right}"
+        elif kind == 4:
+            operator = draw.choice(("+", "-", "<", "in", "!=", ">=", "*"))
+            yield f"{left} {operator} {other.partition(' == ')[0]} == {right}"
+        else:
+            member = re.search(r"\.[a-zA-Z]+\([^()]*\)", other)
+            yield f"{left}{member.group() if member else '.size()'} == {right}"
 
 
 if __name__ == "__main__":

@@ -239,6 +239,10 @@ class _Planner:
         return run
 
     def branch(self, node: Node, scope: Scope) -> Run:
+        if isinstance(node, Select) and node.test:
+            node, test = Select(node.operand, node.name), node
+            if not any(qualifier.optional for qualifier in self.chain(node, scope)[1]):
+                node = test  # upstream resolves a branch that asks an optional chain to the optional itself
         if _is_attribute(node):
             return self.resolved(node, scope)[0]
         return self.plan(node, scope).run
