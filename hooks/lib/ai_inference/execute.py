@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from lib.ai_inference import decide, kinds, names, render
+from lib.ai_inference import decide, kinds, names, render, values
 from lib.ai_inference.conditions import Outcome
 from lib.ai_inference.decide import Apply, Delete, Nudge, Record, Scale, SetStatus
 from lib.ai_inference.world import Key, Order
@@ -182,7 +182,7 @@ def _apply(api: Api, apply: Apply) -> Outcome:
         objects = {item["kind"]: item for item in render.manifests(apply.values)}
     except render.Unfit as unfit:
         raise Stopped("WorkloadRefused", str(unfit)) from unfit
-    contained = sorted(decide.contained(apply.values), key=lambda identity: kinds.APPLIED.index(identity[0]))
+    contained = sorted(values.contained(apply.values), key=lambda identity: kinds.APPLIED.index(identity[0]))
     known = {identity: _known(api, apply, *identity) for identity in contained}
     if apply.rebuild is not None:
         set_ = apply.rebuild

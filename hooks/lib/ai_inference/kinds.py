@@ -36,6 +36,7 @@ _CLASS: Final = """{
 _WORKLOAD: Final = f"""{{{_META},
   edit: (.metadata.annotations["{names.EDIT}"] // null),
   pod: (.metadata.annotations["{names.POD}"] // null),
+  inputs: (.metadata.annotations["{names.INPUTS}"] // null),
   placement: (.metadata.annotations["{names.PLACEMENT}"] // null),
   blockedReason: (.metadata.annotations["{names.DELIVERY_BLOCKED_REASON}"] // null),
   blockedMessage: (.metadata.annotations["{names.DELIVERY_BLOCKED_MESSAGE}"] // null),

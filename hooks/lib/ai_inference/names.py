@@ -21,6 +21,8 @@ EDIT: Final = f"{GROUP}/edit-hash"
 """What user, class and placement ask of a replica. The class's update strategy is used when this changes."""
 POD: Final = f"{GROUP}/pod-hash"
 """Everything that reaches the pod template. A difference here alone never restarts a replica that serves."""
+INPUTS: Final = f"{GROUP}/inputs-hash"
+"""Of a set: what its values were computed from, and how many objects they make. Saves computing them again."""
 PLACEMENT: Final = f"{GROUP}/placement"
 RETRIED: Final = f"{GROUP}/retried-at"
 

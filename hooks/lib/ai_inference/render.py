@@ -43,9 +43,7 @@ def manifests(order_values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def invalid(order_values: Mapping[str, Any]) -> str | None:
     """What is wrong with the values by `openapi/values.yaml`, with its path; None: nothing."""
-    import jsonschema
-
-    for error in jsonschema.Draft7Validator(_schema()).iter_errors(order_values):
+    for error in _validator().iter_errors(order_values):
         path = ".".join(str(part) for part in error.absolute_path) or "order"
         return f"internal values: {path}: {error.message}"
     return None
@@ -68,13 +66,13 @@ def _files() -> dict[str, bytes]:
 
 
 @functools.cache
-def _schema() -> dict[str, Any]:
+def _validator() -> Any:
+    import jsonschema
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document = yaml.load((MODULE / "openapi" / "values.yaml").read_bytes(), Loader=loader)
-    schema: dict[str, Any] = document["properties"]["internal"]["properties"]["order"]
-    return schema
+    return jsonschema.Draft7Validator(document["properties"]["internal"]["properties"]["order"])
 
 
 @functools.cache

@@ -43,10 +43,15 @@ MODEL: Final = "/data"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+_NOT_RENDERED: Final = frozenset({"observedGeneration", "message", "reason", "sizing", "preemption", "alternatives"})
+"""What a plan says and no value is made from."""
+
+
 def digest(content: object) -> str:
     """Sixteen hex digits of the canonical JSON of `content`."""
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+    return hashlib.sha256(_canonical(content).encode()).hexdigest()[:16]
 
 
 def flag(name: str) -> str:
@@ -174,10 +179,41 @@ def of(
     return order_values
 
 
-def stamped(order_values: Mapping[str, Any], templates: str) -> dict[str, Any]:
+def stamped(order_values: Mapping[str, Any], templates: str, inputs: str) -> dict[str, Any]:
     """The values with their hash (and that of the templates, `templates`) among the annotations of every object."""
     annotations = {**order_values["annotations"], names.HASH: digest([order_values, templates])}
-    return {**order_values, "annotations": annotations}
+    workload = order_values["workload"]
+    noted = f"{inputs}.{len(contained(order_values))}"
+    return {
+        **order_values,
+        "annotations": annotations,
+        "workload": {**workload, "annotations": {**workload["annotations"], names.INPUTS: noted}},
+    }
+
+
+def contained(order_values: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
+    """Kind and name of everything the values make stand."""
+    name = order_values["name"]
+    found = {
+        ("StatefulSet", name),
+        ("Service", name),
+        ("ResourceClaimTemplate", order_values["claimTemplate"]["name"]),
+    }
+    if order_values["budget"]:
+        found.add(("PodDisruptionBudget", name))
+    if order_values["token"]:
+        found.add(("Secret", order_values["token"]["secretName"]))
+    return frozenset(found)
+
+
+def inputs(
+    order: Order, plan: Mapping[str, Any], service_class: ServiceClass, platform: Platform, templates: str
+) -> str:
+    """A digest of everything that `of` reads, the standing workload apart: equal digests give equal values."""
+    told = {key: part for key, part in plan.items() if key not in _NOT_RENDERED}
+    facts = [order.uid, order.generation, service_class.name, service_class.generation, service_class.authentication]
+    supplied = [platform.registry, sorted(platform.digests.items()), templates]
+    return digest([facts, service_class.strategy, order.spec["model"], told, supplied])
 
 
 def owner_reference(order: Order) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Workload(Standing):
 
     edit: str | None
     pod: str | None
+    inputs: str | None
     placement: str | None
     release: str | None
     strategy: str | None
@@ -238,7 +239,19 @@ def _workload(item: Json) -> Workload:
     blocked = None
     if item["blockedReason"]:
         blocked = ": ".join(part for part in (item["blockedReason"], item["blockedMessage"]) if part)
-    same = ("edit", "pod", "placement", "release", "strategy", "replicas", "current", "ready", "revision", "observed")
+    same = (
+        "edit",
+        "pod",
+        "inputs",
+        "placement",
+        "release",
+        "strategy",
+        "replicas",
+        "current",
+        "ready",
+        "revision",
+        "observed",
+    )
     return Workload(
         kind="StatefulSet", **_common(item), **{name: item[name] for name in same},
         storage=item["storage"], blocked=blocked,
