@@ -10,7 +10,7 @@ board as the plan leaves it, and nothing is derived in a second way. Sentences a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner import inventory as stock
 from planner.candidates import Considered, Offer, Way
@@ -67,6 +67,27 @@ class Explainer:
                 lack=blocked.lack,
                 tried=considered.tried,
             )
+        return self._with_silent_pools(self._judged(considered, nodes, wider, service_class))
+
+    def _with_silent_pools(self, refusal: Refusal) -> Refusal:
+        """What gives nothing now is named beside "exhausted": a missing pool must not be read as missing capacity."""
+        problems = self.board.inventory.problems
+        if refusal.reason is not Refused.EXHAUSTED or not problems:
+            return refusal
+        pools = {(problem.driver, problem.pool) for problem in problems}
+        number = "1 pool gives" if len(pools) == 1 else f"{len(pools)} pools give"
+        first = problems[0]
+        return replace(
+            refusal, message=f"{refusal.message} {number} nothing now: {first.driver} {first.pool}, {first.message}."
+        )
+
+    def _judged(
+        self,
+        considered: Considered,
+        nodes: frozenset[str] | None,
+        wider: Callable[[], Considered],
+        service_class: str,
+    ) -> Refusal:
         misses = [miss for _, miss in considered.misses]
         if not considered.offers:
             return self._unplaceable(considered, misses, wider, service_class)
@@ -154,7 +175,9 @@ class Explainer:
         self, considered: Considered, misses: Sequence[Miss], wider: Callable[[], Considered], service_class: str
     ) -> Refusal:
         """No offer at all: nothing that exists and is allowed could ever hold the model."""
-        reason = leading([miss.lack for miss in misses])
+        # A device that is no partition is no news while others are too small or cannot run the model.
+        telling = [miss for miss in misses if miss.lack not in (Lack.NOT_OFFERED, Lack.MISSING_CLASS, Lack.NO_DEVICE)]
+        reason = leading([miss.lack for miss in telling or misses])
         if reason is Refused.UNDECIDABLE:
             return _undecidable(misses, considered.tried)
         small = _smallest_shortfall([miss for miss in misses if miss.lack in (Lack.TOO_SMALL, Lack.SHARE_BOUND)])

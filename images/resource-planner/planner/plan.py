@@ -155,7 +155,10 @@ class Planning:
             ordinal = _ordinal(volume.name)
             if volume.nodes is not None and ordinal is not None:
                 self._volumes.setdefault(volume.order, {})[ordinal] = frozenset(volume.nodes)
-        self._unreadable = tuple(kind for kind in READ_FOR_PLACEMENT if kind in self.known.unreadable)
+        half_read = {kind for kind, _ in self.known.spoilt} & {"ResourceClaim", "DeviceTaintRule"}
+        self._unreadable = tuple(
+            kind for kind in READ_FOR_PLACEMENT if kind in self.known.unreadable or kind in half_read
+        )
         self._decide()
         self.explainer = explanation.Explainer(self.board)
 

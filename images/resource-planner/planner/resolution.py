@@ -78,6 +78,8 @@ class Index:
     secrets: Mapping[tuple[str, str], Secret] | None
     unreadable: frozenset[str]
     """Whole kinds that cannot be read."""
+    spoilt: frozenset[tuple[str, str]]
+    """(kind, name) of single objects that cannot be read."""
 
 
 def index(snapshot: Snapshot) -> Index:
@@ -91,6 +93,11 @@ def index(snapshot: Snapshot) -> Index:
         if snapshot.secrets is None
         else {(secret.namespace, secret.name): secret for secret in snapshot.secrets},
         unreadable=frozenset(entry for entry in snapshot.unreadable if " " not in entry),
+        spoilt=frozenset(
+            (kind, rest.partition(":")[0])
+            for kind, space, rest in (entry.partition(" ") for entry in snapshot.unreadable)
+            if space
+        ),
     )
 
 
@@ -107,12 +114,11 @@ def resolve(order: Order, known: Index) -> Resolved | Unresolved:
 def _class_of(order: Order, known: Index) -> ServiceClass | Unresolved:
     found = known.classes.get(order.service_class)
     if found is None:
-        if "InferenceServiceClass" in known.unreadable:
+        spoilt = ("InferenceServiceClass", order.service_class) in known.spoilt
+        if spoilt or "InferenceServiceClass" in known.unreadable:
+            what = f"Service class {order.service_class}" if spoilt else "Service classes"
             return Unresolved(
-                order=order,
-                reason=Refused.UNDECIDABLE,
-                message="Service classes cannot be read now.",
-                undecidable=True,
+                order=order, reason=Refused.UNDECIDABLE, message=f"{what} cannot be read now.", undecidable=True
             )
         return Unresolved(
             order=order,

@@ -10,7 +10,7 @@ import random
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from planner import launches, wire
+from planner import dra, launches, wire
 from planner.inventory import build as inventory_of
 from planner.model import Decision, OrderPlan, Plan, Snapshot
 from planner.plan import Planning, plan
@@ -86,7 +86,7 @@ def test_no_device_is_overdrawn(world: list[Object]) -> None:
 
 def amounts_of(item: OrderPlan) -> dict[str, int]:
     assert item.request is not None
-    return {name: int(wire.dra.read_amount(amount, "")) for name, amount in item.request.capacity.items()}
+    return {name: int(dra.read_amount(amount, "")) for name, amount in item.request.capacity.items()}
 
 
 @law

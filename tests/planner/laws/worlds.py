@@ -29,7 +29,9 @@ def worlds(draw: st.DrawFn) -> list[Object]:
     parts: list[Object] = [
         build.any_device("every"),
         build.device_class("nvidia", 'device.driver == "gpu.nvidia.com"'),
-        build.device_class("parts", 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "mig"'),
+        build.device_class(
+            "parts", 'device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "mig"'
+        ),
         build.tiny(),
         *(build.needing(need) for need in NEEDS),
     ]
