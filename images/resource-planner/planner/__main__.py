@@ -233,12 +233,12 @@ def what_if(
     given = Input(files, kubernetes, catalog)
     edit = questions.Edit(add=tuple(read(add)), remove=remove, drain=drain, set=assignments)
     try:
-        after = questions.edited(given.documents, edit)
+        after = questions.drained(given.snapshot(questions.edited(given.documents, edit)), drain)
     except questions.BadEdit as error:
         raise click.UsageError(str(error)) from error
     except wire.BadInput as error:
         raise Unreadable(str(error)) from error
-    answer = questions.what_if(given.snapshot(), given.snapshot(after))
+    answer = questions.what_if(given.snapshot(), after)
     if output != "table":
         _print(answer, output)
         return
