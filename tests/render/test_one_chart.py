@@ -38,7 +38,11 @@ def rendered(chart: Chart, order: Any = None) -> dict[str, str]:
     if order is not None:
         found["aiInference"]["internal"]["order"] = dict(order)
     documents = chart.render(found, name="ai-inference", namespace="d8-system")
-    return {path: text for path, text in documents.items() if yaml.safe_load(text) and not path.endswith(".tpl")}
+    return {
+        path: text
+        for path, text in documents.items()
+        if not path.endswith((".tpl", "NOTES.txt")) and any(yaml.safe_load_all(text))
+    }
 
 
 def test_the_release_of_the_module_holds_no_order(whole: Chart) -> None:
