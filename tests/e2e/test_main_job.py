@@ -90,7 +90,7 @@ def test_two_shared_orders_sit_on_the_same_device(eight: Scene) -> None:
 def test_an_order_larger_than_any_card_is_refused_with_needed_free_and_shortfall(eight: Scene) -> None:
     condition = eight.until_reason("team-c", "giant", "Planned", "ResourceClaimExhausted")
     assert condition["status"] == "False"
-    for word in ("needed", "offers", "short"):
+    for word in ("needed", "offered", "short"):
         assert word in condition["message"], condition["message"]
     assert eight.workload("team-c", order="giant") == []
 
@@ -198,7 +198,8 @@ def test_one_refused_order_says_so_and_five_others_run_meanwhile(scene: Scene, c
         scene.until_ready("fine", f"other-{n}", timeout=90)
     condition = scene.until_reason("refused", "unlucky", "WorkloadReady", reason)
     assert words in condition["message"]
-    assert scene.cluster.get("service", "unlucky", "--namespace", "refused") == foreign
+    if foreign is not None:
+        assert scene.cluster.get("service", "unlucky", "--namespace", "refused") == foreign
 
     scene.cluster.kubectl("delete", "--wait=true", "-f", "-", input=made)
     begin = time.monotonic()
