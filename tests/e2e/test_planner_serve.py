@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 import urllib.error
@@ -499,6 +500,22 @@ def test_the_rendered_deployment_plans_with_its_own_rights_and_answers_questions
         assert asked(f"{url}/v1/what-if", {"dry": []})["message"] == "dry: one of add, remove, drain, set is expected"
         verdicts = world.get("configmap", "resource-planner-classes", "-n", NAMESPACE)["data"]
         assert json.loads(verdicts["default-llm.json"])["ready"]["status"] == "True"
+        saved = world.directory / "saved.json"
+        command("snapshot", "save", "--kubeconfig", str(world.kubeconfig), "-o", str(saved))
+        offline = json.loads(command("plan", "-f", str(saved), "-o", "json"))["orders"]
+        assert offline == {f"team/{name}": plan(world, name) for name in ("placed", "huge")}
+
+
+def command(*arguments: str) -> str:
+    """The planner's command line; its standard output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "images" / "resource-planner")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def asked(url: str, body: Any = None) -> Any:

@@ -304,6 +304,12 @@ def test_a_cluster_without_deckhouse_renders_too() -> None:
     assert "Secret deckhouse-registry" not in titles(found)
 
 
+def test_the_values_file_of_the_module_is_enough_for_a_stock_operator() -> None:
+    shipped = yaml.safe_load((module.ROOT / "modules-values.yaml").read_text())
+    given = {"global": shipped["global"], "aiInference": {"catalog": {"mode": "Enabled"}, "internal": {}}}
+    assert titles(module.render(given, kinds=())) >= {"Deployment resource-planner", "Namespace d8-ai-inference"}
+
+
 def test_images_come_from_the_modules_own_registry_where_it_has_one() -> None:
     found = release(registry={"base": "registry.example.com/modules/", "dockercfg": "e30="})
     assert planner(found)["image"] == f"registry.example.com/modules/ai-inference@{module.DIGEST}"

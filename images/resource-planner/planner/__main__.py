@@ -233,7 +233,7 @@ def what_if(
     given = Input(files, kubernetes, catalog)
     edit = questions.Edit(add=tuple(read(add)), remove=remove, drain=drain, set=assignments)
     try:
-        after = questions.drained(given.snapshot(questions.edited(given.documents, edit)), drain)
+        after = given.snapshot(questions.edited(given.documents, edit))
     except questions.BadEdit as error:
         raise click.UsageError(str(error)) from error
     except wire.BadInput as error:
@@ -367,7 +367,10 @@ def save(
     else:
         from planner.kube import save as cluster  # the cluster's libraries load only where they are needed
 
-        saved = cluster.replay_of_cluster(kubeconfig, catalog=catalog_mode == "Enabled")
+        try:
+            saved = cluster.replay_of_cluster(kubeconfig, catalog=catalog_mode == "Enabled")
+        except cluster.NoCluster as error:
+            raise Unreadable(str(error)) from error
     text = json.dumps(saved, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if target == "-":
         click.echo(text, nl=False)
