@@ -10,10 +10,10 @@ wherever the releases before it only had faults (one shared device given twice i
 counters kept after a refusal, counters of two drivers mixed, distinct values compared with the last one only):
 `Release` holds what really differs between releases, `Gates` what a cluster switches on or off.
 
-Devices are tried in the scheduler's order and judged only when reached. Two things keep the search small without
-changing an answer: a device equal to one that failed at the same place is skipped, and a situation that failed is
-remembered by what the rest of the search can still see of it. Trial state is copied, never undone. A bound is counted
-in steps.
+Devices are tried in the scheduler's order and judged only when reached. Three things keep the search small without
+changing an answer: a device equal to one that failed at the same place is skipped, as is one at the same place of an
+equal card; a situation that failed is remembered by what the rest of the search can still see of it; and a request that
+wants more devices than are left is given up at once. Trial state is copied, never undone. A bound is counted in steps.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from planner.inventory import charged, newest_generations, selects
 LARGEST_ALLOCATION: Final = 32
 """Devices per claim (`AllocationResultsMaxSize`)."""
 
-STEPS: Final = 200_000
-"""Devices tried before the search gives up as undecidable: about two seconds."""
+STEPS: Final = 30_000
+"""Devices tried before the search gives up as undecidable: some seconds, as the scheduler gives up after ten."""
 
 
 class Verdict(Enum):
@@ -198,7 +198,7 @@ def placeable(
             kubernetes=kubernetes,
             gates=chosen,
             taint_rules=taint_rules,
-            judge=judge or evaluated(kubernetes, lists=chosen.lists),
+            judge=judge or evaluated(kubernetes, lists=chosen.lists, consumable=chosen.consumable),
         )
         outcome = _solve(problem, claims, problem.order(()), table, steps)
     except Undecidable as error:
@@ -215,13 +215,18 @@ def placeable(
     return outcome
 
 
-def evaluated(kubernetes: tuple[int, int], *, lists: bool = False) -> Judge:
-    """Verdicts by evaluating each selector on each device; `lists`: selectors may see list attributes."""
+def evaluated(kubernetes: tuple[int, int], *, lists: bool = False, consumable: bool = True) -> Judge:
+    """Verdicts by evaluating each selector on each device.
+
+    `lists`: selectors may see list attributes; without `consumable` no device says that it may be shared.
+    """
     seen: dict[int, tuple[DeviceSpec, cel.CelDevice]] = {}
 
     def judged(expression: str, driver: str, spec: DeviceSpec) -> bool | str:
         if id(spec) not in seen:
-            seen[id(spec)] = spec, cel.cel_device(driver, spec.raw)  # the spec is kept so that its id stays its own
+            hidden = () if consumable else ("allowMultipleAllocations",)
+            raw = {name: value for name, value in spec.raw.items() if name not in hidden}
+            seen[id(spec)] = spec, cel.cel_device(driver, raw)  # the spec is kept so that its id stays its own
         answer = _program(expression, kubernetes, lists).judge(seen[id(spec)][1])
         if answer.verdict is cel.Verdict.MATCH:
             return True
@@ -311,10 +316,13 @@ class _Problem:
         self.pools: list[_Pool] = []
         self.limits: list[Amount] = []
         """Per counter: what is left of it after everything held; may be negative."""
-        self.counters_of_pool: dict[int, list[int]] = {}
+        self.overdrawn: set[int] = set()
+        """Pools that hold more of a counter than there is: nothing that consumes counters is given of them."""
         self._judged: dict[tuple[str, int], bool | str] = {}
         self._holding(held)
         self._gather(slices)
+        self.held = sum(1 << candidate.index for candidate in self.candidates if candidate.held)
+        """Bit per candidate: somebody holds all of it."""
         self.erring = False
         """A selector could not be judged on some device."""
 
@@ -434,7 +442,6 @@ class _Problem:
                 for name, value in counter_set.counters.items():
                     numbers["" if split else part.name, counter_set.name, name] = len(self.limits)
                     self.limits.append(value)
-        self.counters_of_pool[pool] = sorted(numbers.values())
         for part in newest:
             if split and part.shared_counters:
                 continue
@@ -443,6 +450,8 @@ class _Problem:
                 if device in self._held or device in self._shared:
                     for number, amount in self._consumes(part, spec, numbers):
                         self.limits[number] -= amount
+        if any(self.limits[number] < 0 for number in numbers.values()):
+            self.overdrawn.add(pool)
         return numbers
 
     def _consumes(
@@ -489,6 +498,8 @@ class _Task:
     """Per candidate: selectors."""
     admitted: int
     """Bit per candidate: not refused by the selectors (errors included)."""
+    erring: int
+    """Bit per candidate: its selectors cannot be judged."""
     constraints: tuple[int, ...]
     """Which constraints of the claim bind it."""
     everything: tuple[int, ...] | None
@@ -562,6 +573,7 @@ def _task(problem: _Problem, number: int, claim: Claim, request: Request, ask: A
         ask=ask,
         verdicts=verdicts,
         admitted=sum(1 << index for index, verdict in enumerate(verdicts) if verdict),
+        erring=sum(1 << index for index, verdict in enumerate(verdicts) if isinstance(verdict, str)),
         constraints=tuple(
             position
             for position, constraint in enumerate(claim.constraints)
@@ -609,6 +621,69 @@ def _room(
     return taken
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Group:
+    """Candidates tied by counters, or one that stands alone."""
+
+    members: tuple[int, ...]
+    kind: int
+    """Equal numbers: the groups are built alike, member by member and counter by counter."""
+    counters: tuple[int, ...]
+    masks: dict[int, int]
+    """Remembered: a mask over all candidates → the same over the members."""
+    touched: dict[int, tuple[int, ...]]
+    """Remembered: a mask over the members → the counters that they touch."""
+
+    def local(self, mask: int) -> int:
+        """`mask` as it is for the members, numbered from 0."""
+        found = self.masks.get(mask)
+        if found is None:
+            found = sum(1 << place for place, index in enumerate(self.members) if mask >> index & 1)
+            self.masks[mask] = found
+        return found
+
+    def counters_of(self, wanted: int, problem: _Problem) -> tuple[int, ...]:
+        """The counters that these members touch."""
+        found = self.touched.get(wanted)
+        if found is None:
+            chosen = [index for place, index in enumerate(self.members) if wanted >> place & 1]
+            touched = {number for index in chosen for number, _ in problem.candidates[index].consumes}
+            found = tuple(number for number in self.counters if number in touched)
+            self.touched[wanted] = found
+        return found
+
+
+def _groups(problem: _Problem, signatures: Sequence[int]) -> list[_Group]:
+    """Candidates that share a counter stand in one group, in order."""
+    owner: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    for candidate in problem.candidates:
+        tied = sorted({owner[number] for number, _ in candidate.consumes if number in owner})
+        mine = tied[0] if tied else candidate.index
+        members.setdefault(mine, []).append(candidate.index)
+        for other in tied[1:]:
+            members[mine] += members.pop(other)
+            owner.update({number: mine for number, group in owner.items() if group == other})
+        owner.update({number: mine for number, _ in candidate.consumes})
+    kinds: dict[object, int] = {}
+    groups = []
+    for indices in sorted(sorted(found) for found in members.values()):
+        counters = tuple(dict.fromkeys(n for index in indices for n, _ in problem.candidates[index].consumes))
+        told = (
+            tuple(
+                (
+                    signatures[index],
+                    tuple((counters.index(n), amount) for n, amount in problem.candidates[index].consumes),
+                )
+                for index in indices
+            ),
+            tuple(problem.limits[number] for number in counters),
+        )
+        kind = kinds.setdefault(told, len(kinds))
+        groups.append(_Group(members=tuple(indices), kind=kind, counters=counters, masks={}, touched={}))
+    return groups
+
+
 class _Search:
     """Claims, then requests, then alternatives, then devices: the first full solution in the scheduler's order."""
 
@@ -627,11 +702,14 @@ class _Search:
         self._order = order
         self._bound = steps
         self.steps = 0
-        self._place = {index: place for place, index in enumerate(order)}
+        self._after = [sum(1 << index for index in order[start:]) for start in range(len(order) + 1)]
+        """Per place: the candidates from there on."""
         self._later = self._masks_of_later()
         self._failed: set[tuple[object, ...]] = set()
-        self._seen: dict[int, tuple[frozenset[int], dict[str, frozenset[object]]]] = {}
-        self._alike = self._signatures()
+        self._signature = self._signatures()
+        self._groups = _groups(problem, self._signature)
+        self._group_of = {index: group for group in self._groups for index in group.members}
+        self._values_of: dict[int, dict[str, frozenset[object]]] = {}
 
     def run(self) -> _State | None:
         """The solution, or None. Raises `Undecidable` at an erring selector and at the bound."""
@@ -678,6 +756,10 @@ class _Search:
         """`have` devices are given; the next one comes at or after place `start` of the order."""
         if have == task.wanted:
             return self._request(task.claim, request + 1, state)
+        remaining = self._remaining(task, start)
+        free = remaining & ~(state.busy_here if task.ask.admin_access else state.busy | self._problem.held)
+        if free.bit_count() < task.wanted - have and not free & task.erring:
+            return None
         situation: tuple[object, ...] | None = None
         if self._failed:
             situation = self._situation(request, alternative, task, have, start, state)
@@ -695,8 +777,11 @@ class _Search:
                 raise Undecidable(verdict)
             if not verdict:
                 continue
-            alike = (self._alike[index], self._dynamic(index, bit, state))
+            alike = self._signature[index], candidates[index].consumes, self._own(index, state)
             if alike in refused:
+                continue
+            placed = self._placed(index, remaining, state)
+            if placed in refused:
                 continue
             self._step()
             after = self._give(task, index, state)
@@ -704,7 +789,7 @@ class _Search:
                 found = self._devices(request, alternative, task, have + 1, place + 1, after)
                 if found is not None:
                     return found
-            refused.add(alike)
+            refused |= {alike, placed}
         self._failed.add(situation or self._situation(request, alternative, task, have, start, state))
         return None
 
@@ -769,12 +854,14 @@ class _Search:
         """Counters in flight with this device's; a shared device is charged once, whoever holds the first share."""
         if not candidate.consumes or (candidate.shareable and (candidate.shared or state.seats & bit)):
             return state.counters
+        if candidate.pool in self._problem.overdrawn:
+            return None
         used = dict(state.counters)
+        limits = self._problem.limits
         for number, amount in candidate.consumes:
             used[number] = used.get(number, 0) + amount
-        limits = self._problem.limits
-        if any(used.get(number, 0) > limits[number] for number in self._problem.counters_of_pool[candidate.pool]):
-            return None
+            if used[number] > limits[number]:
+                return None
         return tuple(sorted(used.items()))
 
     def _with_values(self, task: _Task, candidate: _Candidate, state: _State) -> tuple[object, ...] | None:
@@ -803,64 +890,89 @@ class _Search:
             masks.append(row[::-1])
         return masks[::-1]
 
+    def _remaining(self, task: _Task, start: int) -> int:
+        """The candidates that the request at hand may still take."""
+        return task.admitted & self._after[start]
+
     def _situation(
         self, request: int, alternative: int, task: _Task, have: int, start: int, state: _State
     ) -> tuple[object, ...]:
-        """All that the rest of the search depends on: equal situations end equally."""
-        rest = self._later[task.claim][request]
-        for place in range(start, len(self._order)):
-            rest |= task.admitted & (1 << self._order[place])
-        counters, attributes = self._visible(rest)
+        """All that the rest of the search depends on: equal situations end equally.
+
+        Devices that share counters are seen together, and groups that are built alike are told only by their state:
+        which of eight equal cards is cut how does not matter.
+        """
+        remaining = self._remaining(task, start)
+        rest = remaining | self._later[task.claim][request]
+        counters = dict(state.counters)
+        shares = dict(state.shares)
+        groups = []
+        for group in self._groups:
+            wanted = group.local(rest)
+            if wanted:
+                groups.append(
+                    (
+                        group.kind,
+                        wanted,
+                        group.local(remaining),
+                        group.local(state.busy & rest),
+                        group.local(state.busy_here & rest),
+                        group.local(state.seats & rest),
+                        tuple(counters.get(number, 0) for number in group.counters_of(wanted, self._problem)),
+                        tuple(shares[index] for index in group.members if rest >> index & 1 and index in shares),
+                    )
+                )
+        groups.sort(key=repr)
         values = tuple(
-            value & attributes[constraint.distinct]
+            value & self._distinct_values(rest)[constraint.distinct]
             if constraint.distinct is not None and isinstance(value, frozenset)
             else value
             for constraint, value in zip(self._constraints(task.claim), state.values, strict=True)
         )
-        return (
-            task.claim,
-            request,
-            alternative,
-            have,
-            start,
-            state.count,
-            state.busy & rest,
-            state.busy_here & rest,
-            state.seats & rest,
-            tuple(item for item in state.counters if item[0] in counters),
-            tuple(item for item in state.shares if rest >> item[0] & 1),
-            values,
-        )
+        return task.claim, request, alternative, have, state.count, tuple(groups), values
 
-    def _visible(self, rest: int) -> tuple[frozenset[int], dict[str, frozenset[object]]]:
-        """Counters that these candidates touch, and the values that they have of each distinct attribute."""
-        if rest not in self._seen:
-            near = [candidate for candidate in self._problem.candidates if rest >> candidate.index & 1]
-            counters = frozenset(number for candidate in near for number, _ in candidate.consumes)
+    def _distinct_values(self, rest: int) -> dict[str, frozenset[object]]:
+        """The values that these candidates have of each attribute that must be distinct."""
+        if rest not in self._values_of:
             names = {
                 constraint.distinct
                 for claim in self._claims
                 for constraint in claim.constraints
                 if constraint.distinct is not None
             }
-            values: dict[str, frozenset[object]] = {
+            self._values_of[rest] = {
                 name: frozenset(
                     part
-                    for candidate in near
-                    if (found := lookup(candidate.spec.attributes, candidate.id.driver, name)) is not None
+                    for candidate in self._problem.candidates
+                    if rest >> candidate.index & 1
+                    and (found := lookup(candidate.spec.attributes, candidate.id.driver, name)) is not None
                     for part in _parts(found, lists=self._problem.gates.lists)
                 )
                 for name in names
             }
-            self._seen[rest] = counters, values
-        return self._seen[rest]
+        return self._values_of[rest]
 
-    def _dynamic(self, index: int, bit: int, state: _State) -> tuple[object, ...]:
+    def _own(self, index: int, state: _State) -> tuple[object, ...]:
         share = next((item[1] for item in state.shares if item[0] == index), ())
-        return bool(state.busy & bit), bool(state.busy_here & bit), bool(state.seats & bit), share
+        return state.busy >> index & 1, state.busy_here >> index & 1, state.seats >> index & 1, share
+
+    def _placed(self, index: int, remaining: int, state: _State) -> tuple[object, ...]:
+        """The device's place in its group and all of the group's state: equal ones in equal groups fail alike."""
+        group = self._group_of[index]
+        counters = dict(state.counters)
+        return (
+            group.kind,
+            group.members.index(index),
+            group.local(remaining),
+            group.local(state.busy),
+            group.local(state.busy_here),
+            group.local(state.seats),
+            tuple(counters.get(number, 0) for number in group.counters),
+            tuple((group.members.index(item[0]), item[1]) for item in state.shares if item[0] in group.members),
+        )
 
     def _signatures(self) -> list[int]:
-        """Equal numbers: nothing in this problem tells the two devices apart."""
+        """Equal numbers: nothing in this problem but their counters tells the two devices apart."""
         attributes = sorted(
             {
                 name
@@ -875,11 +987,10 @@ class _Search:
         signatures = []
         for candidate in self._problem.candidates:
             told = (
-                candidate.pool,
-                tuple(task.verdicts[candidate.index] for task in tasks),
+                candidate.pool in self._problem.overdrawn,
+                tuple(_known(task.verdicts[candidate.index]) for task in tasks),
                 tuple(task.everything is not None and candidate.index in task.everything for task in tasks),
                 tuple(lookup(candidate.spec.attributes, candidate.id.driver, name) for name in attributes),
-                candidate.consumes,
                 bool(candidate.spec.consumes),
                 candidate.shareable,
                 candidate.taints,
@@ -925,3 +1036,8 @@ def _parts(found: Attribute, *, lists: bool) -> Iterator[tuple[str, object]]:
             yield kind, value
     else:
         yield kind, value
+
+
+def _known(verdict: bool | str) -> bool | str:
+    """A selector's verdict without the name of the device that it erred on."""
+    return "error" if isinstance(verdict, str) else verdict
