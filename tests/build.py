@@ -607,7 +607,8 @@ def snapshot(
     for item in objects:
         if item["kind"] != "ResourceClaim" or "ResourceSlice" in unreadable:
             continue
-        for result in item["status"]["allocation"]["devices"]["results"]:
+        allocation = item["status"].get("allocation") or {"devices": {"results": []}}
+        for result in allocation["devices"]["results"]:
             if (result["driver"], result["pool"], result["device"]) not in devices:
                 raise ValueError(f"claim {item['metadata']['name']} holds {result['device']}, which no slice has")
     return wire.snapshot(

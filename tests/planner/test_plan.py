@@ -600,3 +600,42 @@ def test_what_a_claim_asks_pins_the_planned_devices() -> None:
     field = 'device.attributes["gpu.nvidia.com"].uuid == '
     assert found.request.selectors == (f'({guard}{field}"GPU-node-l4-0") || ({guard}{field}"GPU-node-l4-1")',)
     assert found.request.capacity == {}
+
+
+def test_orders_that_fit_together_are_packed_even_when_others_do_not_fit() -> None:
+    """The oldest first would cut the small ones across the card; packed, the same orders leave room for one more."""
+    needs = {"a": "8Gi", "b": "35Gi", "c": "35Gi", "d": "60Gi"}
+    world = build.flat(
+        PARTITIONS,
+        build.h100_mig(1),
+        [build.needing(need, name) for name, need in needs.items()],
+        [build.order(name, model=name, created=place) for place, name in enumerate(needs)],
+    )
+    found = plan(build.snapshot(world))
+    assert {item.key.name for item in found.orders if item.seats} == {"a", "b"}
+    served = {item.key.name: item.devices[0].name for item in found.orders if item.seats}
+    assert served["b"].startswith("gpu-0-mig-3g40gb")
+    refused = {item.key.name: item.refusal.fits_empty for item in found.orders if item.refusal}
+    assert refused == {"c": True, "d": True}
+
+
+def test_a_claim_that_somebody_else_wrote_under_our_label_disturbs_nobody() -> None:
+    world = build.flat(
+        build.any_device(),
+        build.service_class(replicas=(1, 2)),
+        build.l4_24g(2),
+        build.l40s_shared(1),
+        build.tiny(),
+        build.order("o"),
+        build.order("p", created=1),
+    )
+    forged = build.claim(
+        "forged",
+        [(build.NVIDIA, "node-l4", "gpu-0"), (build.NVIDIA, "node-l40s", "gpu-0")],
+        namespace="team-a",
+        labels={ORDER_LABEL: "o"},
+    )
+    result = forged["status"]["allocation"]["devices"]["results"][1]
+    result.update(shareID="x", consumedCapacity={"memory": "40000Mi"})
+    found = plan(build.snapshot(world, forged))
+    assert {item.key.name: item.decision for item in found.orders} == {"o": Decision.PLACED, "p": Decision.PLACED}

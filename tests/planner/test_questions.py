@@ -64,6 +64,7 @@ EDITS = {
         questions.Edit(set=("Node/node-l4:spec",)),
         "Node/node-l4:spec: Kind/namespace/name:path=value is expected",
     ),
+    "draining nothing": (questions.Edit(drain=("nowhere",)), "Node/nowhere: no such object"),
 }
 
 
@@ -79,11 +80,12 @@ def test_an_edit_leaves_the_objects_as_they_are() -> None:
     before = repr(WORLD)
     edit = questions.Edit(
         remove=("InferenceService/team-a/o2",),
+        drain=("node-l4",),
         set=("inferenceserviceclass/standard:spec.scalingPolicy.maxReplicas=1",),
     )
     after = questions.edited(documents(WORLD), edit)
     assert repr(WORLD) == before
-    snapshot = questions.drained(build.snapshot([dict(item.raw) for item in after]), ["node-l4"])
+    snapshot = build.snapshot([dict(item.raw) for item in after])
     assert (len(snapshot.orders), snapshot.nodes[0].unschedulable, snapshot.service_classes[0].max_replicas) == (
         1,
         True,
@@ -112,41 +114,11 @@ def test_a_drained_node_is_left_by_orders_and_not_by_others() -> None:
     standing = [made for item in first.orders for made in build.claims_of(item)]
     foreign = build.claim("training", [(build.NVIDIA, "node-x", "gpu-1")])
     before = build.snapshot(build.written(world, first), standing, foreign)
-    told = questions.what_if(before, questions.drained(before, ["node-l4"]))
+    after = questions.edited(
+        documents([*build.written(world, first), *standing, foreign]), questions.Edit(drain=("node-l4",))
+    )
+    told = questions.what_if(before, build.snapshot([dict(item.raw) for item in after]))
     assert {order: change["after"]["devices"] for order, change in told["changed"].items()} == {
         "team-a/o1": ["gpu.nvidia.com/node-x/gpu-2"],
         "team-a/o2": ["gpu.nvidia.com/node-x/gpu-0"],
     }
-    with pytest.raises(questions.BadEdit, match="Node/nowhere: no such object"):
-        questions.drained(before, ["nowhere"])
-
-
-def test_a_question_over_http_is_answered_as_on_the_command_line() -> None:
-    newcomer = build.order("o3", created=9)
-    after = questions.edited(documents(WORLD), questions.Edit(add=tuple(documents([newcomer]))))
-    want = questions.what_if(build.snapshot(WORLD), build.snapshot([dict(item.raw) for item in after]))
-    assert questions.asked(build.snapshot(WORLD), {"add": [newcomer]}) == want
-    gone = questions.asked(build.snapshot(WORLD), {"remove": ["InferenceService/team-a/o2"], "drain": ["node-l4"]})
-    assert gone["changed"]["team-a/o2"]["after"] is None
-    assert gone["changed"]["team-a/o1"]["after"]["decision"] == "Refused"
-
-
-QUESTIONS = {
-    "a word that nobody knows": ({"remov": []}, "remov: add, remove and drain are understood"),
-    "no list": ({"drain": "node"}, "drain: a list of texts is expected"),
-    "an object that is none": ({"add": ["x"]}, "add: a list of objects is expected"),
-    "an object that cannot be read": (
-        {"add": [{"kind": "Node", "metadata": {}}]},
-        "add[0]: metadata.name: a text is expected",
-    ),
-    "a kind that is none": ({"remove": ["Pod/x"]}, "Pod/x: no such kind"),
-    "an object that is not there": ({"remove": ["Node/x"]}, "Node/x: no such object"),
-}
-
-
-@pytest.mark.parametrize("case", QUESTIONS.values(), ids=QUESTIONS)
-def test_a_question_that_cannot_be_understood_says_why(case: tuple[dict[str, object], str]) -> None:
-    question, words = case
-    with pytest.raises(questions.BadEdit) as caught:
-        questions.asked(build.snapshot(WORLD), question)
-    assert str(caught.value) == words

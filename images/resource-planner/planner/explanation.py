@@ -17,7 +17,7 @@ from planner.candidates import Considered, Offer, Way
 from planner.drivers import Role
 from planner.inventory import Device, Shortage
 from planner.model import Alternative, Holder, PlacementType, Refusal, SharingMode
-from planner.placement import Board, Use, free_memory
+from planner.placement import Board, Holding, free_memory
 from planner.reasons import RANK, Lack, Miss, Refused, leading
 from planner.units import MI, UNKNOWN, Maybe, human
 
@@ -366,58 +366,51 @@ class Explainer:
 
 
 def blocking_set(
-    board: Board,
-    offers: Sequence[Offer],
-    holders: Sequence[tuple[Holder, Use, str | None, object]],
-    nodes: frozenset[str] | None,
-    give_back: Callable[[int], None],
-    take: Callable[[int], None],
+    board: Board, offers: Sequence[Offer], holdings: Sequence[Holding], nodes: frozenset[str] | None
 ) -> tuple[Holder, ...]:
     """A minimal set of holders without whom one of `offers` has a seat: all gone it fits, any one back it does not.
 
     Of the sets found card by card (node by node for several devices) the smallest is returned; empty: no set of holders
-    helps. `give_back` and `take` change the board by holder number and are exact inverses; the board is as before
-    afterwards.
+    helps. The board is as before afterwards.
     """
 
     def fits() -> bool:
         return any(board.find(offer.wish, nodes) is not None for offer in offers)
 
     best: tuple[int, tuple[int, ...]] | None = None
-    for group in _groups(board, offers, holders, nodes):
+    for group in _groups(board, offers, holdings, nodes):
+        if best is not None and best[0] == 1:
+            break
         removed = list(group)
         for number in removed:
-            give_back(number)
-        if not fits():
-            for number in reversed(removed):
-                take(number)
-            continue
-        for number in list(removed):
-            take(number)
-            if fits():
-                removed.remove(number)
-            else:
-                give_back(number)
-        for number in reversed(removed):
-            take(number)
-        candidate = (len(removed), tuple(removed))
-        if best is None or candidate < best:
-            best = candidate
-    return () if best is None else tuple(holders[number][0] for number in best[1])
+            board.leave(holdings[number])
+        if fits():
+            for number in group:
+                board.come_back(holdings[number])
+                if fits():
+                    removed.remove(number)
+                else:
+                    board.leave(holdings[number])
+            candidate = (len(removed), tuple(removed))
+            if best is None or candidate < best:
+                best = candidate
+        for number in removed:
+            board.come_back(holdings[number])
+    return () if best is None else tuple(holdings[number].holder for number in best[1])
 
 
 def _groups(
     board: Board,
     offers: Sequence[Offer],
-    holders: Sequence[tuple[Holder, Use, str | None, object]],
+    holdings: Sequence[Holding],
     nodes: frozenset[str] | None,
 ) -> list[tuple[int, ...]]:
     """Holders that stand in one place: on one card and its node's host, or on one whole node for several devices."""
     by_card: dict[str, list[int]] = {}
     by_node: dict[str, list[int]] = {}
-    for number, (holder, _, node, _) in enumerate(holders):
-        seen_nodes: set[str] = {node} if node else set()
-        for name in holder.devices:
+    for number, holding in enumerate(holdings):
+        seen_nodes: set[str] = {holding.node} if holding.node else set()
+        for name, _ in holding.parts:
             device = board.inventory.by_id.get(name)
             if device is None:
                 continue

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from planner.dra import Amount, DeviceId
 from planner.drivers import Role
 from planner.inventory import CounterKey, Device, Inventory, Ledger, exclusive_amounts
-from planner.model import HostResources, HostUse, Seat
+from planner.model import Holder, HostResources, HostUse, Seat
 from planner.units import UNKNOWN
 
 
@@ -63,6 +63,16 @@ class Options:
     def total(self) -> int:
         """A measure of how much is left; only compared."""
         return sum(size * count for size, count in self.sizes) + self.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What one holder has of the board: devices, each in its own use, and host resources of a node (None: not ours)."""
+
+    holder: Holder
+    parts: tuple[tuple[DeviceId, Use], ...]
+    node: str | None
+    host: HostResources | None
 
 
 Score = tuple[tuple[tuple[int, int], ...], int, int]
@@ -197,6 +207,20 @@ class Board:
             self._change(name, use, taking=False)
         if node is not None and host is not None:
             self._host(node, host, 1)
+
+    def leave(self, holding: Holding) -> None:
+        """The holder goes; `come_back` is the exact inverse."""
+        for name, use in holding.parts:
+            self._change(name, use, taking=False)
+        if holding.node is not None and holding.host is not None:
+            self._host(holding.node, holding.host, 1)
+
+    def come_back(self, holding: Holding) -> None:
+        """The holder that left holds what it held before."""
+        for name, use in holding.parts:
+            self._change(name, use, taking=True)
+        if holding.node is not None and holding.host is not None:
+            self._host(holding.node, holding.host, -1)
 
     def _change(self, name: DeviceId, use: Use, *, taking: bool) -> None:
         device = self.inventory.by_id.get(name)

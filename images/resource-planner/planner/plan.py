@@ -56,7 +56,7 @@ from planner.model import (
     Verdict,
     VolumeNeed,
 )
-from planner.placement import Board, Use, free_memory
+from planner.placement import Board, Holding, Use, free_memory
 from planner.reasons import LAUNCH_PLAN_CALCULATED, Lack, Refused
 from planner.resolution import Resolved, Unresolved
 from planner.units import GI, UNKNOWN, Maybe
@@ -389,14 +389,42 @@ class Planning:
         if complete:
             return
         for work in packed:
-            offer, had = marks[work.order.key]
-            while len(work.replicas) > had:
+            offer, before = marks[work.order.key]
+            while len(work.replicas) > before:
                 self._unseat(work)
             work.offer = offer
+        had = {work.order.key: len(work.replicas) for work in works}
+        for work in works:
+            self._place(work, self._missing(work))
+        self._repack([work for work in packed if len(work.replicas) > had[work.order.key]], had)
         for work in works:
             left = self._place(work, self._missing(work))
             if left > 0:
                 self._place_instead(work, left)
+
+    def _repack(self, works: Sequence[Work], had: Mapping[Key, int]) -> None:
+        """The same orders again, largest first: who is served stays, more room may be left for those who are not."""
+        before = {work.order.key: (work.offer, list(work.replicas)) for work in works}
+
+        def clear() -> None:
+            for work in works:
+                while len(work.replicas) > had[work.order.key]:
+                    self._unseat(work)
+                if not work.replicas and not work.retained:
+                    work.offer = None
+
+        clear()
+        for work in works:
+            wanted = len(before[work.order.key][1]) - had[work.order.key]
+            if self._place(work, wanted) > 0:
+                break
+        else:
+            return
+        clear()
+        for work in works:
+            work.offer, replicas_before = before[work.order.key]
+            for replica in replicas_before[had[work.order.key] :]:
+                self._seat(work, replica.seat, replica.ordinal)
 
     def _size(self, work: Work) -> tuple[int, int]:
         offer = work.offer or (work.considered.offers[0] if work.considered and work.considered.offers else None)
@@ -839,15 +867,14 @@ class Planning:
 
     # --- who holds what
 
-    def holders(self) -> list[tuple[Holder, Use, str | None, HostResources | None]]:
+    def holdings(self) -> list[Holding]:
         """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
-        found: list[tuple[Holder, Use, str | None, HostResources | None]] = []
-        seats = {
-            tuple(sorted(replica.seat.devices)): replica
-            for work in self.works.values()
-            for replica in work.replicas
-            if replica.seat.standing
-        }
+        found: list[Holding] = []
+        standing: dict[tuple[Key, tuple[DeviceId, ...]], list[_Replica]] = {}
+        for key, work in self.works.items():
+            for replica in work.replicas:
+                if replica.seat.standing:
+                    standing.setdefault((key, replica.seat.devices), []).append(replica)
         by_claim: dict[tuple[str, str], list[Hold]] = {}
         for hold in self.inventory.holds:
             if hold.device in self.inventory.by_id:
@@ -856,27 +883,25 @@ class Planning:
             devices = tuple(sorted(hold.device for hold in holds))
             order = _order_of(holds[0])
             mine = order if order in self.works else None
-            use = _use(holds[0])
-            replica = seats.get(devices) if mine else None
-            host = replica.host if replica is not None else None
-            node = replica.seat.node or None if replica is not None else None
+            seated = standing.get((mine, devices)) if mine is not None else None
+            seat = seated.pop(0) if seated else None
             found.append(
-                (
-                    Holder(name=str(mine) if mine else f"{namespace}/{claim}", order=mine, devices=devices),
-                    use,
-                    node,
-                    host,
+                Holding(
+                    holder=Holder(name=str(mine) if mine else f"{namespace}/{claim}", order=mine, devices=devices),
+                    parts=tuple((hold.device, _use(hold)) for hold in holds),
+                    node=seat.seat.node or None if seat else None,
+                    host=seat.host if seat else None,
                 )
             )
         for key in sorted(self.works):
             for replica in self.works[key].replicas:
                 if not replica.seat.standing:
                     found.append(
-                        (
-                            Holder(name=str(key), order=key, devices=replica.seat.devices),
-                            replica.use,
-                            replica.seat.node,
-                            replica.host,
+                        Holding(
+                            holder=Holder(name=str(key), order=key, devices=replica.seat.devices),
+                            parts=tuple((name, replica.use) for name in replica.seat.devices),
+                            node=replica.seat.node,
+                            host=replica.host,
                         )
                     )
         return found
@@ -886,20 +911,7 @@ class Planning:
         work = self.works[key]
         if work.replicas or work.considered is None or not work.considered.offers:
             return ()
-        holders = self.holders()
-
-        def change(number: int, *, taking: bool) -> None:
-            holder, use, node, host = holders[number]
-            (self.board.take if taking else self.board.give_back)(holder.devices, use, node, host)
-
-        return explanation.blocking_set(
-            self.board,
-            work.considered.offers,
-            holders,
-            self._pinned(work, 0),
-            lambda number: change(number, taking=False),
-            lambda number: change(number, taking=True),
-        )
+        return explanation.blocking_set(self.board, work.considered.offers, self.holdings(), self._pinned(work, 0))
 
 
 def inventory_share(device: inventory.Device, amounts: Mapping[str, object]) -> tuple[Maybe, Maybe]:
@@ -931,6 +943,8 @@ def _standing(holds: Sequence[Hold]) -> dict[Key, tuple[Standing, ...]]:
             by_claim.setdefault((order, hold.claim), []).append(hold)
     found: dict[Key, list[Standing]] = {}
     for (key, claim), items in sorted(by_claim.items()):
+        if len({_use(item) for item in items}) > 1:
+            continue  # our template asks for devices alike: this was written by somebody else under our label
         found.setdefault(key, []).append(
             Standing(
                 claim=claim,

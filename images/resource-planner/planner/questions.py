@@ -8,13 +8,12 @@ Answers are data (JSON objects as the CLI and the server print them); they chang
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planner import launches, recipe, wire
-from planner.dra import DeviceId
-from planner.model import ORDER_LABEL, CatalogModel, Key, Order, OrderPlan, Plan, Snapshot
+from planner.model import ORDER_LABEL, Key, OrderPlan, Plan, Snapshot
 from planner.plan import Planning, Work
 from planner.units import UNKNOWN
 
@@ -145,7 +144,7 @@ def applied(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 
 def edited(documents: Sequence[wire.Document], edit: Edit) -> list[wire.Document]:
-    """The objects of `documents` after `edit`, nodes not drained yet. Raises BadEdit for a name that is not there."""
+    """The objects of `documents` after `edit`. Raises BadEdit for a name that is not there."""
     kept = {_name(document.raw): document for document in wire.flatten(documents)}
     for wanted in edit.remove:
         key = _find(kept, wanted)
@@ -159,123 +158,38 @@ def edited(documents: Sequence[wire.Document], edit: Edit) -> list[wire.Document
             raise BadEdit(f"{wanted}: Kind/namespace/name:path=value is expected")
         key = _find(kept, target)
         kept[key] = wire.Document(raw=_with(kept[key].raw, path.split("."), wire.parse_value(value)), source=wanted)
-    return list(kept.values())
+    for node in edit.drain:
+        key = _find(kept, f"Node/{node}")
+        raw = kept[key].raw
+        emptied = {**raw, "spec": {**(raw.get("spec") or {}), "unschedulable": True}}
+        kept[key] = wire.Document(raw=emptied, source=kept[key].source)
+    there = _devices_on(set(edit.drain), kept.values())
+    return [_left(document, there) for document in kept.values()] if there else list(kept.values())
 
 
-def drained(snapshot: Snapshot, nodes: Sequence[str]) -> Snapshot:
-    """`snapshot` with `nodes` cordoned and emptied: claims of orders there hold nothing any more, those of others stay.
-
-    Raises BadEdit for a node that is not there.
-    """
-    present = {node.name for node in snapshot.nodes}
-    for name in nodes:
-        if name not in present:
-            raise BadEdit(f"Node/{name}: no such object")
-    gone = frozenset(nodes)
-    if not gone:
-        return snapshot
-    there = {
-        DeviceId(driver=part.driver, pool=part.pool, name=device.name)
-        for part in snapshot.slices
-        if part.node_name in gone
-        for device in part.devices
-    }
-    return replace(
-        snapshot,
-        nodes=tuple(replace(node, unschedulable=True) if node.name in gone else node for node in snapshot.nodes),
-        claims=tuple(
-            replace(claim, allocation=None)
-            if ORDER_LABEL in claim.labels
-            and claim.allocation is not None
-            and any(result.device in there for result in claim.allocation.results)
-            else claim
-            for claim in snapshot.claims
-        ),
-    )
+def _devices_on(nodes: set[str], documents: Iterable[wire.Document]) -> set[tuple[str, str, str]]:
+    """(driver, pool, device) of what the slices of `nodes` publish."""
+    found: set[tuple[str, str, str]] = set()
+    for document in documents:
+        spec = document.raw.get("spec") or {}
+        if document.raw.get("kind") == "ResourceSlice" and spec.get("nodeName") in nodes:
+            driver, pool = str(spec.get("driver")), str((spec.get("pool") or {}).get("name"))
+            found.update((driver, pool, str(device.get("name"))) for device in spec.get("devices") or ())
+    return found
 
 
-def asked(snapshot: Snapshot, question: Mapping[str, Any], recipes: recipe.Recipes | None = None) -> dict[str, Any]:
-    """`what_if` as HTTP asks it: `{"add": [objects], "remove": ["Kind/namespace/name"], "drain": [nodes]}`.
-
-    Raises BadEdit for a question that cannot be understood.
-    """
-    unknown = sorted(set(question) - {"add", "remove", "drain"})
-    if unknown:
-        raise BadEdit(f"{unknown[0]}: add, remove and drain are understood")
-    for name in ("add", "remove", "drain"):
-        part = question.get(name) or []
-        kind = Mapping if name == "add" else str
-        if not isinstance(part, list) or not all(isinstance(item, kind) for item in part):
-            raise BadEdit(f"{name}: a list of {'objects' if name == 'add' else 'texts'} is expected")
-    after = snapshot
-    for wanted in question.get("remove") or ():
-        after = _without(after, wanted)
-    documents = [wire.Document(raw=raw, source=f"add[{n}]") for n, raw in enumerate(question.get("add") or ())]
-    try:
-        more = wire.snapshot(
-            documents,
-            kubernetes=snapshot.kubernetes,
-            now=snapshot.now,
-            release=snapshot.release,
-            catalog=snapshot.catalog,
-        )
-    except wire.BadInput as error:
-        raise BadEdit(str(error)) from error
-    after = drained(_with_more(after, more), question.get("drain") or ())
-    return what_if(snapshot, after, recipes)
-
-
-_LISTS: Mapping[str, str] = {
-    "inferenceservice": "orders",
-    "inferenceserviceclass": "service_classes",
-    "deviceclass": "device_classes",
-    "resourceslice": "slices",
-    "resourceclaim": "claims",
-    "devicetaintrule": "taint_rules",
-    "node": "nodes",
-    "model": "models",
-    "clustermodel": "models",
-}
-"""Kind in lower case → the snapshot's list of it."""
-
-
-def _record_name(record: Any) -> tuple[str, str | None, str]:
-    """Kind (catalog models only), namespace and name of a snapshot's record."""
-    if isinstance(record, Order):
-        return "", record.key.namespace, record.key.name
-    kind = record.kind.lower() if isinstance(record, CatalogModel) else ""
-    return kind, getattr(record, "namespace", None), record.name
-
-
-def _without(snapshot: Snapshot, wanted: str) -> Snapshot:
-    parts = wanted.split("/")
-    if len(parts) not in (2, 3):
-        raise BadEdit(f"{wanted}: Kind/name or Kind/namespace/name is expected")
-    kind, name, namespace = parts[0].lower(), parts[-1], parts[1] if len(parts) == 3 else None
-    field = _LISTS.get(kind)
-    if field is None:
-        raise BadEdit(f"{wanted}: no such kind")
-    records = getattr(snapshot, field)
-    found = [
-        record
-        for record in records
-        if _record_name(record)[2] == name
-        and _record_name(record)[0] in ("", kind)
-        and (namespace is None or _record_name(record)[1] == namespace)
-    ]
-    if len(found) != 1:
-        raise BadEdit(f"{wanted}: {'no such object' if not found else 'in several namespaces: name one'}")
-    fewer: dict[str, Any] = {field: tuple(record for record in records if record is not found[0])}
-    return replace(snapshot, **fewer)
-
-
-def _with_more(snapshot: Snapshot, more: Snapshot) -> Snapshot:
-    """`snapshot` with the records of `more`, each in place of the one of its name."""
-    changed: dict[str, Any] = {}
-    for field in sorted(set(_LISTS.values())):
-        records = {_record_name(record): record for record in (*getattr(snapshot, field), *getattr(more, field))}
-        changed[field] = tuple(records[name] for name in sorted(records, key=lambda name: tuple(map(str, name))))
-    return replace(snapshot, **changed)
+def _left(document: wire.Document, there: set[tuple[str, str, str]]) -> wire.Document:
+    """A drained node's replicas leave it: the claim of an order holds nothing any more, that of anybody else stays."""
+    raw = document.raw
+    labels = (raw.get("metadata") or {}).get("labels") or {}
+    if raw.get("kind") != "ResourceClaim" or ORDER_LABEL not in labels:
+        return document
+    status = raw.get("status") or {}
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    if not any((result.get("driver"), result.get("pool"), result.get("device")) in there for result in results):
+        return document
+    kept = {key: value for key, value in status.items() if key != "allocation"}
+    return wire.Document(raw={**raw, "status": kept}, source=document.source)
 
 
 def _name(raw: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ import random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from planner import dra, launches, wire
+from planner.candidates import Considered
 from planner.inventory import build as inventory_of
 from planner.model import Decision, OrderPlan, Plan, Snapshot
 from planner.plan import Planning, plan
@@ -138,24 +139,25 @@ def test_a_blocking_set_frees_the_order_and_no_longer_does_when_one_member_is_pu
         assert offers is not None
         members = []
         left = list(blocking)
-        for holder, use, node, host in planning.holders():
-            if holder in left:
-                left.remove(holder)
-                members.append((holder, use, node, host))
+        for holding in planning.holdings():
+            if holding.holder in left:
+                left.remove(holding.holder)
+                members.append(holding)
         assert not left
 
-        def fits(planning: Planning = planning, offers: object = offers) -> bool:
-            return any(planning.board.find(offer.wish) is not None for offer in offers.offers)  # type: ignore[attr-defined]
+        def fits(planning: Planning = planning, offers: Considered = offers) -> bool:
+            return any(planning.board.find(offer.wish) is not None for offer in offers.offers)
 
-        for holder, use, node, host in members:
-            planning.board.give_back(holder.devices, use, node, host)
+        for holding in members:
+            planning.board.leave(holding)
         assert fits()
-        for holder, use, node, host in members:
-            planning.board.take(holder.devices, use, node, host)
+        for holding in members:
+            planning.board.come_back(holding)
             assert not fits()
-            planning.board.give_back(holder.devices, use, node, host)
-        for holder, use, node, host in members:
-            planning.board.take(holder.devices, use, node, host)
+            planning.board.leave(holding)
+        for holding in members:
+            planning.board.come_back(holding)
+        assert planning.board.ledger == before
 
 
 @law
