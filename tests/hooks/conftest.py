@@ -145,9 +145,6 @@ def bed(own_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     contexts.write_text(json.dumps([]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KUBECONFIG", str(own_cluster.kubeconfig))
-        patch.setattr(
-            "kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(own_cluster.kubeconfig), raising=True
-        )
         patch.setenv("BINDING_CONTEXT_PATH", str(contexts))
         made = Bed(own_cluster)
         made.service_class()

@@ -46,6 +46,11 @@ def test_an_applied_order_is_forgotten() -> None:
     assert attempts.noted(work(), {KEY: Outcome()}, ledger, 1010) == {}
 
 
+def test_an_order_that_waits_for_a_deletion_is_tried_at_the_next_event() -> None:
+    waiting = Outcome(reason="WorkloadProgressing", message="waiting for the deletion of the former StatefulSet chat")
+    assert attempts.noted(work(), {KEY: waiting}, {}, 1000) == {}
+
+
 def test_a_clock_that_was_set_back_holds_nobody() -> None:
     ledger = attempts.noted(work(), {KEY: REFUSED}, {}, 1000)
     assert attempts.due(work(), ledger, 10).applies

@@ -3,9 +3,8 @@
 
 """The API server as the hooks use it: a request in, the object or the server's refusal out.
 
-Thin on purpose: the `kubernetes` package supplies configuration and transport, its generated models are not used (they
-would drop fields that they do not know). It takes a third of a second to import, so this module is imported only when
-there is something to write.
+Thin on purpose: plain objects over one connection pool. Generated models would drop fields that they do not know, and
+importing them costs more than everything else that a hook does. Imported only when there is something to write.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes import client, config
 from urllib3.exceptions import HTTPError
+
+from lib.ai_inference import access
 
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
@@ -57,15 +57,8 @@ class Api:
     """Requests over one pool of `connections`, as the service account or KUBECONFIG says. Safe to share by threads."""
 
     def __init__(self, connections: int = 4) -> None:
-        settings = client.Configuration()
-        try:
-            config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]
-        except config.ConfigException:
-            config.load_kube_config(client_configuration=settings)  # type: ignore[no-untyped-call]
-        settings.connection_pool_maxsize = connections
-        self._client = client.ApiClient(settings)
-        self._pool = self._client.rest_client.pool_manager
-        self._host = settings.host.rstrip("/")
+        self._access = access.find()
+        self._pool = urllib3.PoolManager(maxsize=connections, ssl_context=self._access.tls)
 
     def request(
         self,
@@ -78,9 +71,8 @@ class Api:
         accept: str = "application/json",
     ) -> dict[str, Any]:
         """The decoded answer. Raises Refusal for any status of 400 and above, Unreachable when there is none."""
-        headers: dict[str, str] = {"Accept": accept, "User-Agent": "ai-inference-hooks"}
-        self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        url = self._host + path + (f"?{urlencode(query)}" if query else "")
+        headers = {"Accept": accept, "User-Agent": "ai-inference-hooks", **self._access.headers}
+        url = self._access.server + path + (f"?{urlencode(query)}" if query else "")
         payload = None
         if body is not None:
             headers["Content-Type"] = content_type

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from lib.ai_inference.conditions import Outcome
+from lib.ai_inference.conditions import REFUSALS, Outcome
 from lib.ai_inference.decide import Work
 from lib.ai_inference.world import Key
 
@@ -83,7 +83,8 @@ def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: fl
     attempted = [(apply.order, apply.hash) for apply in work.applies] + [(order, "scale") for order, _ in work.scales]
     for order, hash_ in attempted:
         outcome = outcomes.get(order.key)
-        if outcome is None or outcome.reason is None:
+        # An order that waits for something of ours to go is not refused: the event of its going makes the next attempt.
+        if outcome is None or outcome.reason not in REFUSALS:
             result.pop(order.uid, None)
             continue
         before = ledger.get(order.uid)
