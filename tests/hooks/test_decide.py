@@ -255,6 +255,20 @@ def test_a_settled_volume_is_kept_and_the_divergence_is_recorded() -> None:
     ]
 
 
+def test_another_placement_is_an_event_when_it_is_applied() -> None:
+    objects = edited(standing(), 1, plan(deviceClassName="h100", sharingMode="Dedicated", share=None))
+    found = seen(objects)
+    due = decide.work(found, render.templates_digest())
+    (apply,) = due.applies
+    _, records = decide.reports(found, due, {apply.key: Outcome()}, "2026-11-30T10:00:00Z")
+    assert [(record.type, record.reason, record.message) for record in records] == [
+        ("Normal", "PlanChanged", "1 × a30, WholeDevice, Shared 8Gi 40% → 1 × h100, WholeDevice, Dedicated")
+    ]
+    refusal = Outcome(reason="WorkloadRefused", message="Service chat: no")
+    _, records = decide.reports(found, due, {apply.key: refusal}, "2026-11-30T10:00:00Z")
+    assert [record.reason for record in records] == ["WorkloadRefused"]
+
+
 def test_refused_pods_and_claims_are_nudged() -> None:
     objects = stood(order(planned=plan()), service_class(), ready=False)
     workload = only(objects, "StatefulSet")
