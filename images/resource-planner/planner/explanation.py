@@ -9,7 +9,7 @@ board as the plan leaves it, and nothing is derived in a second way. Sentences a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from planner import inventory as stock
@@ -49,6 +49,8 @@ class Explainer:
         for device in board.inventory.devices:
             self._devices.setdefault(device.shape, []).append(device)
         self._lacking: dict[tuple[object, ...], Lacking] = {}
+        self._refusals: dict[tuple[int, frozenset[str] | None], Refusal] = {}
+        self._lost: dict[tuple[int, frozenset[str] | None], tuple[Alternative, ...]] = {}
 
     def refusal(
         self,
@@ -58,7 +60,23 @@ class Explainer:
         wider: Callable[[], Considered],
         service_class: str,
     ) -> Refusal:
-        """Why an order with these offers has no seat. `wider` considers it without the policy's limits on placement."""
+        """Why an order with these offers has no seat. `wider` considers it without the policy's limits on placement.
+
+        Orders that ask the same share one `Considered` and so one refusal.
+        """
+        key = (id(considered), nodes)
+        found = self._refusals.get(key)
+        if found is None:
+            found = self._refusals[key] = self._refuse(considered, nodes, wider, service_class)
+        return found
+
+    def _refuse(
+        self,
+        considered: Considered,
+        nodes: frozenset[str] | None,
+        wider: Callable[[], Considered],
+        service_class: str,
+    ) -> Refusal:
         blocked = considered.blocked
         if blocked is not None:
             return Refusal(
@@ -264,7 +282,7 @@ class Explainer:
         offer, lacking = considered.offers[best], found[best]
         fits_empty = any(self.fits_empty(item) for item in considered.offers)
         empty = "It would fit if nobody used them." if fits_empty else "It would not fit even if nobody used them."
-        told = _tally([miss for item in found for miss in item.misses])
+        told = _tally(_nearest(miss for item in found for miss in item.misses))
         if offer.wish.count > 1:
             needed, free = offer.wish.count, lacking.on_best_node
             where = f" on node {lacking.best_node}" if lacking.best_node else " on any node"
@@ -336,6 +354,17 @@ class Explainer:
         self, considered: Considered, chosen: Offer | None, nodes: frozenset[str] | None
     ) -> tuple[Alternative, ...]:
         """Every way that was considered and lost, with the word and the sentence why."""
+        if chosen is not None:
+            return self._alternatives(considered, chosen, nodes)
+        key = (id(considered), nodes)
+        found = self._lost.get(key)
+        if found is None:
+            found = self._lost[key] = self._alternatives(considered, None, nodes)
+        return found
+
+    def _alternatives(
+        self, considered: Considered, chosen: Offer | None, nodes: frozenset[str] | None
+    ) -> tuple[Alternative, ...]:
         told: dict[tuple[str, str, str], Alternative] = {}
         for offer in considered.offers:
             if chosen is not None and offer.way == chosen.way:
@@ -561,6 +590,16 @@ def _larger(offer: Offer, chosen: Offer) -> str:
     if offer.rank == chosen.rank:
         return "It would take as much; the chosen way leaves more room for others."
     return f"It would take {human(offer.held)} of a device, the chosen way {human(chosen.held)}."
+
+
+def _nearest(misses: Iterable[Miss]) -> list[Miss]:
+    """One miss a device: of those that its different uses had, the one nearest to a placement."""
+    found: dict[str | None, Miss] = {}
+    for miss in misses:
+        known = found.get(miss.device)
+        if known is None or RANK.index(miss.lack.leads_to) < RANK.index(known.lack.leads_to):
+            found[miss.device] = miss
+    return list(found.values())
 
 
 def _tally(misses: Sequence[Miss]) -> str:
