@@ -96,6 +96,60 @@ def questions(seed: int, count: int, *, hazards: bool = False) -> Iterator[Json]
         yield question
 
 
+def cards(seed: int, count: int) -> Iterator[Json]:
+    """`count` questions on a node of equal cards, each cut by counters, some held: where a search has symmetries."""
+    chance = random.Random(seed)
+    for number in range(count):
+        profiles = [
+            (f"m{size}", size, chance.randint(0, 4 - size)) for size in (1, 1, 1, 2, 2, 4) if chance.random() < 0.8
+        ]
+        sets: list[Json] = []
+        devices: list[Json] = []
+        for card in range(chance.choice((2, 2, 3))):
+            counters = {f"s{i}": {"value": "1"} for i in range(4)} | {"u": {"value": str(chance.choice((3, 4, 4)))}}
+            sets.append({"name": f"card-{card}", "counters": counters})
+            for i, (model, size, start) in enumerate(profiles):
+                used = {f"s{i}": {"value": "1"} for i in range(start, start + size)} | {"u": {"value": str(size)}}
+                devices.append(
+                    {
+                        "name": f"d{card}-{i}",
+                        "attributes": {"model": {"string": model}, "card": {"int": card}},
+                        "consumesCounters": [{"counterSet": f"card-{card}", "counters": used}],
+                    }
+                )
+        if not devices:
+            continue
+        published = [(DRIVERS[0], "p", device) for device in chance.sample(devices, len(devices))]
+        requests = []
+        for i in range(chance.choice((1, 2, 2, 3))):
+            ask: Json = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": chance.randint(1, 4)}
+            if chance.random() < 0.7:
+                model = chance.choice(("m1", "m2", "m4"))
+                ask["selectors"] = [{"cel": {"expression": f'device.attributes[device.driver].model == "{model}"'}}]
+            requests.append({"name": f"r{i}", "exactly": ask})
+        body: Json = {"requests": requests}
+        if chance.random() < 0.3:
+            kind = chance.choice(("matchAttribute", "distinctAttribute"))
+            body["constraints"] = [{kind: f"{DRIVERS[0]}/card", "requests": [chance.choice(requests)["name"]]}]
+        common = {
+            "driver": DRIVERS[0],
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 2},
+            "nodeName": "n",
+        }
+        yield {
+            "id": f"k{seed}-{number}",
+            "node": NODE,
+            "classes": CLASSES,
+            "slices": [
+                {"metadata": {"name": "s-0"}, "spec": {**common, "sharedCounters": sets}},
+                {"metadata": {"name": "s-1"}, "spec": {**common, "devices": devices}},
+            ],
+            "existing": _held(chance, published),
+            "claims": [{"metadata": {"name": "c", "namespace": "team-a"}, "spec": {"devices": body}}],
+            "gates": None,
+        }
+
+
 def _incomplete(chance: random.Random, question: Json) -> None:
     pool = chance.choice(question["slices"])["spec"]
     for part in question["slices"]:

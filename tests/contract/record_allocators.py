@@ -16,6 +16,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,22 @@ if __name__ == "__main__":
 
 from tests.contract import random_clusters  # noqa: E402
 
-RUNS = ((101, 500, False), (102, 500, False), (201, 500, True), (202, 500, True))
-"""Seed, number of questions, with hazards."""
+RUNS = (("plain", 101, 500), ("plain", 102, 500), ("hazards", 201, 500), ("hazards", 202, 500), ("cards", 301, 400))
+"""Kind, seed and number of questions."""
 
 REFUSED_MEMBER = "because a claim constraint would not be satisfied"
 
 
-def asked(seed: int, count: int, hazards: bool) -> list[str]:
+def questions(kind: str, seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """The questions of a run."""
+    if kind == "cards":
+        return random_clusters.cards(seed, count)
+    return random_clusters.questions(seed, count, hazards=kind == "hazards")
+
+
+def asked(kind: str, seed: int, count: int) -> list[str]:
     """The questions of a run, a line each."""
-    return [
-        json.dumps(question, sort_keys=True) for question in random_clusters.questions(seed, count, hazards=hazards)
-    ]
+    return [json.dumps(question, sort_keys=True) for question in questions(kind, seed, count)]
 
 
 def fingerprint(lines: list[str]) -> str:
@@ -60,13 +66,13 @@ def main() -> None:
     parser.add_argument("--release", required=True)
     options = parser.parse_args()
     runs = []
-    for seed, count, hazards in RUNS:
-        lines = asked(seed, count, hazards)
+    for kind, seed, count in RUNS:
+        lines = asked(kind, seed, count)
         runs.append(
             {
+                "kind": kind,
                 "seed": seed,
                 "count": count,
-                "hazards": hazards,
                 "questions": fingerprint(lines),
                 "answers": letters(options.binary, lines),
             }

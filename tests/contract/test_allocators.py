@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from planner import allocation, dra
 
-from tests.contract import answers, random_clusters, record_allocators
+from tests.contract import answers, record_allocators
 
 DRA = answers.FIXTURES
 RECORD = DRA.parent / "allocator-answers.json"
@@ -49,7 +49,7 @@ that the constraint refuses and answer none (kubernetes issue 140436); 1.37.2 ha
 `go-allocator`.
 """
 
-LEFT_OUT = frozenset({"s102-420", "s202-459"})
+LEFT_OUT = frozenset({"102-420", "202-459"})
 """Random clusters where 1.37.2 lets `All` fail on a matching shareable device without room.
 
 Every release before it, 1.37.0-alpha.2 included, leaves such a device out, and so do the recorded files.
@@ -150,7 +150,7 @@ def outcomes(run: Mapping[str, Any], version: tuple[int, int]) -> str:
             kubernetes=version,
             gates=answers.gates(question["gates"]),
         ).verdict.value[0]
-        for question in random_clusters.questions(run["seed"], run["count"], hazards=run["hazards"])
+        for question in record_allocators.questions(run["kind"], run["seed"], run["count"])
     )
 
 
@@ -158,13 +158,13 @@ def outcomes(run: Mapping[str, Any], version: tuple[int, int]) -> str:
 def test_seeded_random_clusters_are_answered_as_kubernetes_1_37_2_does(number: int) -> None:
     """Only an `All` member refused by a constraint may differ: upstream makes an error of it, the API says no."""
     run = json.loads(RECORD.read_text())["runs"][number]
-    lines = record_allocators.asked(run["seed"], run["count"], run["hazards"])
+    lines = record_allocators.asked(run["kind"], run["seed"], run["count"])
     assert record_allocators.fingerprint(lines) == run["questions"], "the recorded answers are to other questions"
     given = outcomes(run, (1, 37))
     different = [
-        f"s{run['seed']}-{place}: {ours}, recorded {theirs}"
+        f"{run['kind']} {run['seed']}-{place}: {ours}, recorded {theirs}"
         for place, (ours, theirs) in enumerate(zip(given, run["answers"], strict=True))
-        if ours != theirs and theirs != "c" and f"s{run['seed']}-{place}" not in LEFT_OUT
+        if ours != theirs and theirs != "c" and f"{run['seed']}-{place}" not in LEFT_OUT
     ]
     assert different == []
     assert outcomes(run, (1, 36)) == given, "1.36 and 1.37 differ in nothing that these clusters have"
@@ -178,7 +178,7 @@ def test_a_fresh_run_of_the_real_allocator_gives_the_recorded_answers() -> None:
     binary = Path(os.environ["REAL_ALLOCATORS"]) / "allocator-1.37"
     run = json.loads(RECORD.read_text())["runs"][0]
     assert (
-        record_allocators.letters(binary, record_allocators.asked(run["seed"], run["count"], run["hazards"]))
+        record_allocators.letters(binary, record_allocators.asked(run["kind"], run["seed"], run["count"]))
         == run["answers"]
     )
 

@@ -302,7 +302,7 @@ class TestFaults:
         assert [(one.request, one.device.name) for one in outcome.given] == [("r/all", "d0"), ("r/all", "d1")]
 
     def test_12_a_search_that_hits_its_bound_is_undecidable_and_says_so(self) -> None:
-        slices = [part("s", *(plain(f"d{i}", root=str(i)) for i in range(12)))]
+        slices = [part("s", *(plain(f"d{i}", root=str(i // 3)) for i in range(12)))]
         asked = claim(*(exactly(f"r{i}", 2) for i in range(3)), constraints=[{"matchAttribute": f"{DRIVER}/root"}])
         outcome = ask(slices, asked, steps=20)
         assert (outcome.verdict, outcome.bounded) == (ERROR, True)

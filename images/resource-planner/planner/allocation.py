@@ -18,6 +18,7 @@ wants more devices than are left is given up at once. Trial state is copied, nev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -48,7 +49,7 @@ from planner.inventory import charged, newest_generations, selects
 LARGEST_ALLOCATION: Final = 32
 """Devices per claim (`AllocationResultsMaxSize`)."""
 
-STEPS: Final = 30_000
+STEPS: Final = 60_000
 """Devices tried before the search gives up as undecidable: some seconds, as the scheduler gives up after ten."""
 
 
@@ -513,7 +514,7 @@ class _Task:
 def _solve(problem: _Problem, claims: Sequence[Claim], order: tuple[int, ...], table: Release, steps: int) -> Outcome:
     tasks = [_tasks(problem, number, claim, order) for number, claim in enumerate(claims)]
     search = _Search(problem=problem, claims=claims, tasks=tasks, order=order, steps=steps)
-    solution = search.run()
+    solution = None if _hopeless(problem, claims, tasks) else search.run()
     if solution is not None:
         return Outcome(verdict=Verdict.ALLOCATED, given=solution.given, steps=search.steps)
     for pool in problem.pools:
@@ -541,6 +542,34 @@ def _tasks(problem: _Problem, number: int, claim: Claim, order: tuple[int, ...])
         if constraint.match is None and not problem.gates.full:
             raise Undecidable(f"{label}: distinctAttribute needs the gate DRAConsumableCapacity, which is off")
     return prepared
+
+
+def _hopeless(problem: _Problem, claims: Sequence[Claim], tasks: Sequence[Sequence[Sequence[_Task]]]) -> bool:
+    """Some request cannot be met even alone. Where a selector errs the search itself must say what it reaches."""
+    every = [alternatives for requests in tasks for alternatives in requests]
+    if any(task.erring for alternatives in every for task in alternatives):
+        return False
+    return any(all(_short(problem, claims[task.claim], task) for task in alternatives) for alternatives in every)
+
+
+def _short(problem: _Problem, claim: Claim, task: _Task) -> bool:
+    """Fewer devices than wanted match, or fewer that agree (or differ) as a constraint wants it."""
+    if task.everything is not None:
+        return not task.everything
+    free = task.admitted if task.ask.admin_access else task.admitted & ~problem.held
+    if free.bit_count() < task.wanted:
+        return True
+    if problem.gates.lists:
+        return False
+    near = [candidate for candidate in problem.candidates if free >> candidate.index & 1]
+    for constraint in (claim.constraints[position] for position in task.constraints):
+        name = constraint.match or constraint.distinct or ""
+        found = (lookup(candidate.spec.attributes, candidate.id.driver, name) for candidate in near)
+        counts = Counter(value for value in found if value is not None)
+        most = max(counts.values(), default=0) if constraint.match is not None else len(counts)
+        if most < task.wanted:
+            return True
+    return False
 
 
 def _check(problem: _Problem, label: str, request: Request) -> None:
