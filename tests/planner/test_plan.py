@@ -639,3 +639,20 @@ def test_a_claim_that_somebody_else_wrote_under_our_label_disturbs_nobody() -> N
     result.update(shareID="x", consumedCapacity={"memory": "40000Mi"})
     found = plan(build.snapshot(world, forged))
     assert {item.key.name: item.decision for item in found.orders} == {"o": Decision.PLACED, "p": Decision.PLACED}
+
+
+def test_an_order_that_lost_all_it_was_planned_on_may_go_to_another_device_class() -> None:
+    world = build.flat(
+        build.device_class("h100", 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'),
+        build.device_class("l4", 'device.attributes["gpu.nvidia.com"].productName.contains("L4")'),
+        build.service_class(sharing=["Dedicated"]),
+        build.h100_80g(1),
+        build.l4_24g(1),
+        build.tiny(),
+        build.order("o"),
+    )
+    first = plan(build.snapshot(world))
+    assert first.orders[0].device_class == "l4"
+    thief = build.claim("thief", [(build.NVIDIA, "node-l4", "gpu-0")])
+    second = plan(build.snapshot(build.written(world, first), thief))
+    assert second.orders[0].device_class == "h100"

@@ -184,6 +184,10 @@ class Planning:
         for work in works:
             with self._outgoing_gone(work):
                 self._retain_planned(work, work.most)
+        for work in works:
+            if work.retained and not work.replicas:
+                # Nothing is left of what was planned and nothing serves: any offer will do again.
+                work.offer, work.retained = None, False
         self._fill_entitled([work for work in works if self._missing(work) > 0])
         self._fill_elastic(works)
 

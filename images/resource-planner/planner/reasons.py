@@ -61,7 +61,11 @@ class Lack(Enum):
     SELECTOR = "SelectorError", Refused.UNDECIDABLE, "{detail}"
     UNREADABLE = "Unreadable", Refused.UNDECIDABLE, "{detail}"
     AMBIGUOUS = "Ambiguous", Refused.UNDECIDABLE, "{count} cannot be judged: {detail}"
-    MEMORY_UNPUBLISHED = "MemoryUnpublished", Refused.UNDECIDABLE, "{count} publish no memory, so nothing can be sized"
+    MEMORY_UNPUBLISHED = (
+        "MemoryUnpublished",
+        Refused.UNDECIDABLE,
+        "{count} publish no memory, so nothing can be sized ({device})",
+    )
     SEARCH_BOUND = "SearchBound", Refused.UNDECIDABLE, "the search was ended after {detail} steps"
 
     HARDWARE = "Hardware", Refused.HARDWARE_UNSUITABLE, "{count} cannot run it: {detail}"
