@@ -656,3 +656,20 @@ def test_an_order_that_lost_all_it_was_planned_on_may_go_to_another_device_class
     thief = build.claim("thief", [(build.NVIDIA, "node-l4", "gpu-0")])
     second = plan(build.snapshot(build.written(world, first), thief))
     assert second.orders[0].device_class == "h100"
+
+
+def test_a_claim_that_cannot_be_read_may_hold_anything_so_nothing_is_placed() -> None:
+    world = build.flat(build.any_device(), build.service_class(), build.l40s_shared(1), build.tiny(), build.order("o"))
+    spoilt = build.claim("spoilt", [(build.NVIDIA, "node-l40s", "gpu-0")])
+    del spoilt["status"]["allocation"]["devices"]["results"][0]["driver"]
+    found = plan(
+        wire.snapshot(
+            [wire.Document(raw=item, source="x") for item in (*world, spoilt)],
+            kubernetes=(1, 37),
+            now="",
+            release="",
+            strict=False,
+        )
+    )
+    assert found.orders[0].decision is Decision.UNDECIDABLE
+    assert any("ResourceClaim spoilt" in problem for problem in found.capacity.problems)
