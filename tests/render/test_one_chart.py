@@ -10,12 +10,12 @@ import tarfile
 from typing import Any
 
 import pytest
+import render as tool
 import yaml
 from helm_python import Chart
 from lib.ai_inference import render
 
 from tests.hooks import bindings
-from tools import render as tool
 
 CASES = sorted(path.stem for path in tool.CASES.glob("*.yaml"))
 ROOMS = ("Chart.yaml", "templates", "charts", "monitoring")

@@ -13,12 +13,12 @@ from typing import Any
 import kubernetes_validate
 import orders
 import pytest
+import render as tool
 import yaml
 from lib.ai_inference import decide, names, render, values, world
 
 from tests.hooks import bindings
 from tests.hooks.objects import HUGGING_FACE, VOLUME, order, plan, service_class
-from tools import render as tool
 
 GOLDEN = tool.CASES / "golden"
 CASES = sorted(path.stem for path in tool.CASES.glob("*.yaml"))
