@@ -683,3 +683,52 @@ def test_500_nodes_with_8_devices_are_read_and_built_in_time() -> None:
     assert len(found.devices) == 4000
     assert len({one.shape for one in found.devices}) == 4
     assert spent < 1.5
+
+
+class TestDroppedCounters:
+    """Before 1.36 an API server without the gate stores overlapping partitions without the counters that tell it."""
+
+    def _slice(self, sizes: list[str]) -> dra.Slice:
+        card = {"uuid": {"string": "GPU-1"}, "type": {"string": "gpu"}}
+        parts = [
+            {
+                "name": f"gpu-0-mig-{number}",
+                "attributes": {
+                    "type": {"string": "mig"},
+                    "profile": {"string": f"p{number}"},
+                    "parentUUID": {"string": "GPU-1"},
+                },
+                "capacity": {"memory": {"value": size}},
+            }
+            for number, size in enumerate(sizes)
+        ]
+        return dra.read_slice(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": "s"},
+                "spec": {
+                    "driver": "gpu.nvidia.com",
+                    "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+                    "nodeName": "n",
+                    "devices": [
+                        {"name": "gpu-0", "attributes": card, "capacity": {"memory": {"value": "40Gi"}}},
+                        *parts,
+                    ],
+                },
+            }
+        )
+
+    def _names(self, sizes: list[str], version: tuple[int, int]) -> tuple[list[str], list[str]]:
+        node = dra.read_node({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+        found = inventory.build([self._slice(sizes)], [], [], [], [node], version)
+        return [device.id.name for device in found.devices], [problem.trouble.value for problem in found.problems]
+
+    def test_partitions_that_do_not_fit_together_are_not_offered(self) -> None:
+        assert self._names(["20Gi", "20Gi", "5Gi"], (1, 34)) == (["gpu-0"], ["CountersDropped"])
+
+    def test_partitions_cut_beforehand_stay_on_offer(self) -> None:
+        assert self._names(["20Gi", "20Gi"], (1, 34)) == (["gpu-0", "gpu-0-mig-0", "gpu-0-mig-1"], [])
+
+    def test_from_1_36_on_counters_are_never_dropped(self) -> None:
+        assert self._names(["20Gi", "20Gi", "5Gi"], (1, 36))[1] == []

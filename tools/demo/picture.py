@@ -3,7 +3,7 @@
 
 """A picture of the devices and of who sits where: one HTML file with inline SVG that needs no network.
 
-It draws what it is given and decides nothing. Sizes are bytes; a card is as wide as its memory, against the largest card.
+It draws what it is given, decides nothing. Sizes are bytes; a card is as wide as its memory, against the largest card.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Explainer:
     def _with_silent_pools(self, refusal: Refusal) -> Refusal:
         """What gives nothing now is named beside "exhausted": a missing pool must not be read as missing capacity."""
         problems = self.board.inventory.problems
-        if refusal.reason is not Refused.EXHAUSTED or not problems:
+        if refusal.reason not in (Refused.EXHAUSTED, Refused.NOT_PERMITTED) or not problems:
             return refusal
         pools = {(problem.driver, problem.pool) for problem in problems}
         number = "1 pool gives" if len(pools) == 1 else f"{len(pools)} pools give"
@@ -203,11 +203,12 @@ class Explainer:
         other = next((offer for offer in elsewhere.offers if offer.wish.count == 1), None) if elsewhere else None
         if other is not None:
             place = _way_words(other.way)
+            absent = _not_offered(misses)
             numbers = f"; {mib_up(small.needed)} are needed on one device" if small and small.needed else ""
             return Refusal(
                 reason=Refused.NOT_PERMITTED,
                 message=f"Service class {service_class} and the order admit no placement that could hold the model"
-                f"{numbers}; {place} could.",
+                f"{numbers}{absent}; {place} could.",
                 lack=small.lack if small else _first(misses, Refused.NOT_PERMITTED),
                 needed=small.needed if small else None,
                 free=small.free if small else None,
@@ -669,3 +670,9 @@ def _sentence(text: str) -> str:
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _not_offered(misses: Sequence[Miss]) -> str:
+    """Which kind of place no admitted device offers ("; no admitted device offers shares"), or nothing to say."""
+    kinds = sorted({miss.detail for miss in misses if miss.lack is Lack.NOT_OFFERED})
+    return f"; no admitted device offers {' or '.join(kinds)}" if kinds else ""

@@ -50,6 +50,9 @@ TOLERATED_KEYS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com", "gpu.deckhou
 SPLIT_LAYOUT_SINCE = (1, 35)
 """From here on a slice has either devices or shared counters; before, both stand in one slice."""
 
+COUNTERS_SINCE = (1, 36)
+"""From here on the API server stores counters without a feature gate."""
+
 
 class Trouble(Enum):
     """Why a pool, or devices of it, give nothing."""
@@ -60,6 +63,7 @@ class Trouble(Enum):
     DUPLICATE = "DuplicateIdentity"
     NODE_UNKNOWN = "NodeUnknown"
     RULE = "TaintRuleNotJudged"
+    COUNTERS_DROPPED = "CountersDropped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -550,6 +554,10 @@ def build(
             for spec in part.devices:
                 if spec.name not in doubled:
                     devices.append(reading.device(part, spec, counters))
+    if kubernetes < COUNTERS_SINCE:
+        dropped = without_counters(devices)
+        problems.extend(dropped.values())
+        devices = [device for device in devices if device.whole or (device.id.driver, device.card) not in dropped]
     by_id = {device.id: device for device in devices}
     on_node: dict[str, list[Device]] = {name: [] for name in by_name}
     for device in devices:
@@ -579,6 +587,35 @@ def build(
         problems=tuple(sorted(problems, key=lambda p: (p.driver, p.pool, p.trouble.value, p.message))),
         kubernetes=kubernetes,
     )
+
+
+def without_counters(devices: Sequence[Device]) -> dict[tuple[str, str], Problem]:
+    """Cards, by (driver, card), whose partitions cannot all exist and yet consume no counters.
+
+    An API server before 1.36 drops counters at write unless `DRAPartitionableDevices` is on; what is left are partitions
+    that overlap and do not say so. Partitions cut beforehand fit on their card together and stay on offer; so does what
+    is on a card of unpublished memory, where nothing can be told.
+    """
+    memory: dict[tuple[str, str], Bytes] = {}
+    parts: dict[tuple[str, str], list[Device]] = {}
+    for device in devices:
+        card = (device.id.driver, device.card)
+        if device.whole:
+            if device.memory is not UNKNOWN:
+                memory[card] = device.memory
+        elif not device.consumes:
+            parts.setdefault(card, []).append(device)
+    found = {}
+    for card, cut in parts.items():
+        sizes = [part.memory for part in cut if part.memory is not UNKNOWN]
+        if card in memory and sum(sizes) > memory[card]:
+            pool = cut[0].id.pool
+            message = (
+                f"the {len(cut)} partitions of one card are stored without counters and do not fit on it together: "
+                "the API server needs the feature gate DRAPartitionableDevices"
+            )
+            found[card] = Problem(driver=card[0], pool=pool, trouble=Trouble.COUNTERS_DROPPED, message=message)
+    return found
 
 
 def pool_trouble(newest: Sequence[Slice], kubernetes: tuple[int, int]) -> tuple[Trouble, str] | None:
