@@ -302,8 +302,11 @@ class TestFaults:
         assert [(one.request, one.device.name) for one in outcome.given] == [("r/all", "d0"), ("r/all", "d1")]
 
     def test_12_a_search_that_hits_its_bound_is_undecidable_and_says_so(self) -> None:
-        slices = [part("s", *(plain(f"d{i}", root=str(i // 3)) for i in range(12)))]
-        asked = claim(*(exactly(f"r{i}", 2) for i in range(3)), constraints=[{"matchAttribute": f"{DRIVER}/root"}])
+        slices = [part("s", *(plain(f"d{i}", row=str(i % 3), column=str(i // 3)) for i in range(12)))]
+        one_row_many_columns = [{"matchAttribute": f"{DRIVER}/row"}, {"distinctAttribute": f"{DRIVER}/column"}]
+        asked = claim(*(exactly(f"r{i}", 2) for i in range(3)), constraints=one_row_many_columns)
+        complete = ask(slices, asked)
+        assert (complete.verdict, complete.steps > 200) == (NONE, True)
         outcome = ask(slices, asked, steps=20)
         assert (outcome.verdict, outcome.bounded) == (ERROR, True)
         assert "20 steps" in outcome.cause
