@@ -109,7 +109,7 @@ STAGES: dict[str, tuple[list[Any], str, str]] = {
             build.order("o", service_class="cut"),
         ],
         "PlacementNotPermitted",
-        NO_PLACEMENT.format("cut", SHARE),
+        NO_PLACEMENT.format("cut", SHARE).replace("model;", "model; no admitted device offers a partition;"),
     ),
     "class and order have nothing in common": (
         [
