@@ -592,9 +592,9 @@ def build(
 def without_counters(devices: Sequence[Device]) -> dict[tuple[str, str], Problem]:
     """Cards, by (driver, card), whose partitions cannot all exist and yet consume no counters.
 
-    An API server before 1.36 drops counters at write unless `DRAPartitionableDevices` is on: what is left are parts that
-    overlap and do not say so. Partitions cut beforehand fit on their card together and stay on offer; so does what is on
-    a card of unpublished memory, where nothing can be told.
+    An API server before 1.36 drops counters at write unless `DRAPartitionableDevices` is on: what is left are parts
+    that overlap and do not say so. Partitions cut beforehand fit on their card together and stay on offer; so does what
+    is on a card of unpublished memory, where nothing can be told.
     """
     memory: dict[tuple[str, str], Bytes] = {}
     parts: dict[tuple[str, str], list[Device]] = {}
