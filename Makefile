@@ -60,3 +60,7 @@ e2e: setup ## the chain from order to pod on the test bed
 .PHONY: bench-sizing
 bench-sizing: setup ## predicted bytes against the engine's own reports
 	@$(PY) -m benchmarks.sizing
+
+.PHONY: bench-latency
+bench-latency: setup ## seconds from kubectl apply to StatefulSet and to a scheduled pod, at 10, 100 and 300 standing orders
+	@$(PY) -m benchmarks.latency
