@@ -9,7 +9,7 @@ board as the plan leaves it, and nothing is derived in a second way. Sentences a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planner import inventory as stock
@@ -17,7 +17,7 @@ from planner.candidates import Considered, Offer, Way
 from planner.drivers import Role
 from planner.inventory import Device, Shortage
 from planner.model import Alternative, Holder, PlacementType, Refusal, SharingMode
-from planner.placement import Board, Holding, free_memory
+from planner.placement import Board, Holding, Wish, free_memory
 from planner.reasons import RANK, Lack, Miss, Refused, leading
 from planner.units import MI, UNKNOWN, Maybe, human
 
@@ -25,14 +25,22 @@ MOST_ALTERNATIVES = 16
 """Alternatives that one plan tells."""
 
 
+BY_NODE = (Lack.SELECTOR, Lack.VOLUME, Lack.HOST_MEMORY, Lack.HOST_CPU, Lack.COUNT, Lack.NODE)
+"""Lacks that depend on the node: equal devices on equal cards may differ in them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
     """What all devices of one offer lack on a board."""
 
     misses: tuple[Miss, ...]
-    """One per device, in the scheduler's order."""
+    """One for all devices that lack the same; each names the first of them and says how many they are."""
+    members: tuple[frozenset[int], ...]
+    """For each miss its devices, by rank."""
     closest: Device | None
     """The device with the most memory free; None: the offer has no device."""
+    near: Miss | None
+    """What the closest device lacks."""
     free: Maybe
     """Bytes free there for such a use."""
     best_node: str | None
@@ -45,9 +53,12 @@ class Explainer:
 
     def __init__(self, board: Board) -> None:
         self.board = board
+        self._version = board.version
         self._devices: dict[str, list[Device]] = {}
         for device in board.inventory.devices:
             self._devices.setdefault(device.shape, []).append(device)
+        self._empty: dict[Wish, bool] = {}
+        self._larger: dict[tuple[int, int], tuple[Alternative, ...]] = {}
         self._lacking: dict[tuple[object, ...], Lacking] = {}
         self._refusals: dict[tuple[int, frozenset[str] | None], Refusal] = {}
         self._lost: dict[tuple[int, frozenset[str] | None], tuple[Alternative, ...]] = {}
@@ -64,11 +75,20 @@ class Explainer:
 
         Orders that ask the same share one `Considered` and so one refusal.
         """
+        self._refresh()
         key = (id(considered), nodes)
         found = self._refusals.get(key)
         if found is None:
             found = self._refusals[key] = self._refuse(considered, nodes, wider, service_class)
         return found
+
+    def _refresh(self) -> None:
+        """Forget what was true of another state of the board."""
+        if self._version != self.board.version:
+            self._version = self.board.version
+            self._lacking.clear()
+            self._refusals.clear()
+            self._lost.clear()
 
     def _refuse(
         self,
@@ -121,34 +141,49 @@ class Explainer:
 
     def lacking(self, offer: Offer, nodes: frozenset[str] | None) -> Lacking:
         """What every device of `offer` lacks; a free device that still gives no seat lacks its node or its equals."""
+        self._refresh()
         wish = offer.wish
         key = (wish, nodes)
         known = self._lacking.get(key)
         if known is not None:
             return known
-        devices = [
-            device
-            for shape in wish.shapes
-            for device in self._devices.get(shape, ())
-            if wish.members is None or device.id in wish.members
-        ]
-        devices.sort(key=lambda device: device.id)
-        misses: list[Miss] = []
-        closest: Device | None = None
-        most = -1
-        for device in devices:
+        ranks = self.board.ranks()
+        groups: dict[tuple[object, ...], tuple[Miss, list[int]]] = {}
+        most, nearest, near = -1, -1, None
+        for cards, place in self.board.alike(wish):
+            device = self.board.device_at(cards[0], place)
             miss, free = self._miss(device, offer, nodes)
-            misses.append(miss)
-            if free > most:
-                closest, most = device, free
+            parts = [cards]
+            if miss.lack in BY_NODE and len(cards) > 1:
+                by_node: dict[tuple[str, ...], list[int]] = {}
+                for card in cards:
+                    by_node.setdefault(self.board.device_at(card, place).nodes, []).append(card)
+                parts = [tuple(part) for part in by_node.values()]
+            for part in parts:
+                if part is not cards:
+                    miss, free = self._miss(self.board.device_at(part[0], place), offer, nodes)
+                members = [ranks[card][place] for card in part]
+                first = min(members)
+                told = (miss.lack, miss.needed, miss.free, miss.detail)
+                groups.setdefault(told, (miss, []))[1].extend(members)
+                if free > most or (free == most and first < nearest):
+                    most, nearest, near = free, first, miss
+        rows = sorted(
+            ((min(members), miss, frozenset(members)) for miss, members in groups.values()), key=lambda row: row[0]
+        )
         best_node, on_best = None, 0
         if wish.count > 1:
-            for node, cards in self.board.available(wish, nodes).items():
-                if cards > on_best:
-                    best_node, on_best = node, cards
+            for node, several in self.board.available(wish, nodes).items():
+                if several > on_best:
+                    best_node, on_best = node, several
         found = self._lacking[key] = Lacking(
-            misses=tuple(misses),
-            closest=closest,
+            misses=tuple(
+                replace(miss, device=str(self.board.ranked(first).id), count=len(members))
+                for first, miss, members in rows
+            ),
+            members=tuple(members for _, _, members in rows),
+            closest=self.board.ranked(nearest) if nearest >= 0 else None,
+            near=near,
             free=max(most, 0),
             best_node=best_node,
             on_best_node=on_best,
@@ -283,7 +318,7 @@ class Explainer:
         offer, lacking = considered.offers[best], found[best]
         fits_empty = any(self.fits_empty(item) for item in considered.offers)
         empty = "It would fit if nobody used them." if fits_empty else "It would not fit even if nobody used them."
-        told = _tally(_nearest(miss for item in found for miss in item.misses))
+        told = _tally(_nearest(found))
         if offer.wish.count > 1:
             needed, free = offer.wish.count, lacking.on_best_node
             where = f" on node {lacking.best_node}" if lacking.best_node else " on any node"
@@ -306,10 +341,7 @@ class Explainer:
         if needed_bytes is not UNKNOWN and free_bytes is not UNKNOWN:
             free_bytes = min(free_bytes, needed_bytes)
             shortfall = needed_bytes - free_bytes
-        near = next(
-            (miss for miss in lacking.misses if lacking.closest is not None and miss.device == str(lacking.closest.id)),
-            None,
-        )
+        near = lacking.near
         lack = near.lack if near is not None else Lack.NO_DEVICE
         if lack is Lack.COMPUTE and near is not None and near.needed is not None and near.free is not None:
             numbers = f"{near.needed} % of compute needed, {near.free} % free, {near.needed - near.free} % short"
@@ -337,7 +369,13 @@ class Explainer:
 
     def fits_empty(self, offer: Offer) -> bool:
         """The offer would have a seat if nobody held anything; taints and nodes that take no pods stay as they are."""
-        wish, taken = offer.wish, self.board.inventory
+        found = self._empty.get(offer.wish)
+        if found is None:
+            found = self._empty[offer.wish] = self._holds_when_empty(offer.wish)
+        return found
+
+    def _holds_when_empty(self, wish: Wish) -> bool:
+        taken = self.board.inventory
         per_node: dict[str, set[str]] = {}
         for shape in sorted(wish.shapes):
             for device in self._devices.get(shape, ()):
@@ -355,8 +393,12 @@ class Explainer:
         self, considered: Considered, chosen: Offer | None, nodes: frozenset[str] | None
     ) -> tuple[Alternative, ...]:
         """Every way that was considered and lost, with the word and the sentence why."""
+        self._refresh()
         if chosen is not None:
-            return self._alternatives(considered, chosen, nodes)
+            place = (id(considered), id(chosen))  # both live as long as the candidates that made them
+            if place not in self._larger:
+                self._larger[place] = self._alternatives(considered, chosen, nodes)
+            return self._larger[place]
         key = (id(considered), nodes)
         found = self._lost.get(key)
         if found is None:
@@ -395,87 +437,97 @@ class Explainer:
         return tuple(told[order] for order in sorted(told))[:MOST_ALTERNATIVES]
 
 
+HoldersOn = Callable[[Iterable[Device]], list[Holding]]
+"""Everybody who holds one of these devices, each once, in a stable order."""
+
+ALIKE = 4
+"""Of places that are held alike, how many a search for a blocking set looks at first."""
+
+MOST_PLACES = 32
+"""Cards (and then nodes) that such a search looks at, those with the fewest holds first."""
+
+MOST_PLACES_UNLIKE = 256
+"""The same when none of the first would do."""
+
+
 def blocking_set(
-    board: Board, offers: Sequence[Offer], holdings: Sequence[Holding], nodes: frozenset[str] | None
+    board: Board, offers: Sequence[Offer], holders_on: HoldersOn, nodes: frozenset[str] | None
 ) -> tuple[Holder, ...]:
     """A minimal set of holders without whom one of `offers` has a seat: all gone it fits, any one back it does not.
 
-    Of the sets found card by card (node by node for several devices) the smallest is returned; empty: no set of holders
-    helps. The board is as before afterwards.
+    Of the sets found card by card (node by node for several devices, or where the host is short) the smallest is
+    returned; empty: no set of holders helps. Precondition: none of `offers` has a seat now. The board is as before
+    afterwards.
     """
+    version = board.version
+    try:
+        for alike, most in ((ALIKE, MOST_PLACES), (None, MOST_PLACES_UNLIKE)):
+            best: tuple[Holding, ...] | None = None
+            seen: set[tuple[int, ...]] = set()
+            for crowded in (board.crowded_cards, board.crowded_nodes):
+                places = [
+                    place
+                    for offer in offers
+                    if offer.wish.count == 1 or crowded == board.crowded_nodes
+                    for place in crowded(offer.wish, nodes, alike)[:most]
+                ]
+                for place in sorted(set(places) - seen, key=places.index):
+                    seen.add(place)
+                    found = _minimal(board, offers, holders_on(board.devices_on(place)), nodes)
+                    if found and (best is None or len(found) < len(best)):
+                        best = found
+                    if best is not None and len(best) == 1:
+                        return tuple(holding.holder for holding in best)
+                if best is not None:
+                    return tuple(holding.holder for holding in best)
+        return ()
+    finally:
+        board.version = version
+
+
+def _minimal(
+    board: Board, offers: Sequence[Offer], holdings: Sequence[Holding], nodes: frozenset[str] | None
+) -> tuple[Holding, ...]:
+    """Those of `holdings` whom nobody else's leaving spares; empty: it does not fit even without all of them.
+
+    Only the nodes that they leave can have room then: nothing changes elsewhere.
+    """
+    left = {node: None for holding in holdings for node in _left_by(board, holding)}
 
     def fits() -> bool:
-        return any(board.find(offer.wish, nodes) is not None for offer in offers)
+        return any(board.fits_on(node, offer.wish, nodes) for offer in offers for node in left)
 
-    best: tuple[int, tuple[int, ...]] | None = None
-    for group in _groups(board, offers, holdings, nodes):
-        if best is not None and best[0] == 1:
-            break
-        removed = list(group)
-        for number in removed:
-            board.leave(holdings[number])
-        if fits():
-            for number in group:
-                board.come_back(holdings[number])
-                if fits():
-                    removed.remove(number)
-                else:
-                    board.leave(holdings[number])
-            candidate = (len(removed), tuple(removed))
-            if best is None or candidate < best:
-                best = candidate
-        for number in removed:
-            board.come_back(holdings[number])
-    return () if best is None else tuple(holdings[number].holder for number in best[1])
-
-
-def _groups(
-    board: Board,
-    offers: Sequence[Offer],
-    holdings: Sequence[Holding],
-    nodes: frozenset[str] | None,
-) -> list[tuple[int, ...]]:
-    """Holders that stand in one place: on one card and its node's host, or on one whole node for several devices."""
-    by_card: dict[str, list[int]] = {}
-    by_node: dict[str, list[int]] = {}
-    for number, holding in enumerate(holdings):
-        seen_nodes: set[str] = {holding.node} if holding.node else set()
-        for name, _ in holding.parts:
-            device = board.inventory.by_id.get(name)
-            if device is None:
+    gone = list(holdings)
+    for holding in gone:
+        board.leave(holding)
+    try:
+        if not fits():
+            return ()
+        for holding in sorted(holdings, key=_amount):
+            board.come_back(holding)
+            gone.remove(holding)
+            if fits():
                 continue
-            cards = by_card.setdefault(device.card, [])
-            if number not in cards:
-                cards.append(number)
-            seen_nodes.update(device.nodes)
-        for name_of_node in seen_nodes:
-            by_node.setdefault(name_of_node, []).append(number)
-    groups: dict[tuple[int, ...], None] = {}
-    for offer in offers:
-        shapes = offer.wish.shapes
-        places = sorted(
-            {
-                (device.card, node)
-                for device in board.inventory.devices
-                if device.shape in shapes and not device.taints
-                for node in device.nodes
-                if board.inventory.usable(node, device.id.driver) and (nodes is None or node in nodes)
-            }
-        )
-        for card, node in places:
-            if offer.wish.count == 1:
-                held = tuple(by_card.get(card, ()))
-                if held:
-                    groups.setdefault(held)
-            beside = tuple(by_node.get(node, ()))
-            if beside:
-                groups.setdefault(beside)
-    ordered = sorted(groups, key=lambda group: (len(group), group))
-    return ordered[:MOST_GROUPS]
+            board.leave(holding)
+            gone.append(holding)
+        return tuple(sorted(gone, key=lambda holding: (holding.holder.name, holding.holder.devices)))
+    finally:
+        for holding in gone:
+            board.come_back(holding)
 
 
-MOST_GROUPS = 256
-"""Places that a search for a blocking set looks at, those with the fewest holders first."""
+def _left_by(board: Board, holding: Holding) -> Iterator[str]:
+    for name, _ in holding.parts:
+        yield from board.reached_from(name)
+    if holding.node is not None:
+        yield holding.node
+
+
+def _amount(holding: Holding) -> tuple[int, int, int, str]:
+    """Who holds little is put back first, so that the few who hold much remain."""
+    whole = sum(1 for _, use in holding.parts if use.amounts is None)
+    held = sum(int(amount) for _, use in holding.parts for _, amount in use.amounts or ())
+    return whole, held, len(holding.parts), holding.holder.name
 
 
 def _of_ledger(board: Board, device: Device, offer: Offer, lack: stock.Lack) -> tuple[Miss, int]:
@@ -516,8 +568,9 @@ def _on_node(reason: Refused, found: Sequence[Lacking], considered: Considered) 
     )
     if reason is Refused.VOLUME_PINNED:
         miss = misses[0]
+        number = sum(item.count for item in misses)
         message = (
-            f"The model volume is bound to {miss.detail}, where nothing is free; {_devices(len(misses))} would hold "
+            f"The model volume is bound to {miss.detail}, where nothing is free; {_devices(number)} would hold "
             f"the order elsewhere (first: {miss.device}). Free a device there, or delete the volume claim, so that the "
             "model is loaded anew."
         )
@@ -593,14 +646,23 @@ def _larger(offer: Offer, chosen: Offer) -> str:
     return f"It would take {human(offer.held)} of a device, the chosen way {human(chosen.held)}."
 
 
-def _nearest(misses: Iterable[Miss]) -> list[Miss]:
-    """One miss a device: of those that its different uses had, the one nearest to a placement."""
-    found: dict[str | None, Miss] = {}
-    for miss in misses:
-        known = found.get(miss.device)
-        if known is None or RANK.index(miss.lack.leads_to) < RANK.index(known.lack.leads_to):
-            found[miss.device] = miss
-    return list(found.values())
+def _nearest(found: Iterable[Lacking]) -> list[Miss]:
+    """Every device counted once: of the misses that its different uses had, under the one nearest to a placement."""
+    rows = [
+        (RANK.index(miss.lack.leads_to), place, miss, members)
+        for place, (miss, members) in enumerate(
+            pair for lacking in found for pair in zip(lacking.misses, lacking.members, strict=True)
+        )
+    ]
+    rows.sort(key=lambda row: row[:2])
+    seen: set[int] = set()
+    kept = []
+    for _, place, miss, members in rows:
+        fresh = members - seen if seen else members
+        if fresh:
+            kept.append((place, replace(miss, count=len(fresh))))
+            seen |= fresh
+    return [miss for _, miss in sorted(kept, key=lambda item: item[0])]
 
 
 def _tally(misses: Sequence[Miss]) -> str:

@@ -15,8 +15,9 @@ it opens whole ones, and cuts partitions where they block the fewest larger ones
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from planner.dra import Amount, DeviceId
 from planner.drivers import Role
@@ -79,7 +80,7 @@ Score = tuple[tuple[tuple[int, int], ...], int, int]
 
 
 @dataclass(slots=True)
-class _Card:
+class Card:
     """A card and all that excludes each other on it, in the scheduler's order."""
 
     devices: tuple[Device, ...]
@@ -89,6 +90,8 @@ class _Card:
     counters: tuple[CounterKey, ...]
     build: int
     """Cards with equal builds are interchangeable when in equal states."""
+    uniform: bool
+    """Whatever node reaches one of its devices reaches all."""
     state: int = -1
 
 
@@ -97,6 +100,8 @@ class Board:
 
     def __init__(self, inventory: Inventory, host_use: Sequence[HostUse] = (), ledger: Ledger | None = None) -> None:
         self.inventory = inventory
+        self.version = 0
+        """Changes with every change: an answer given at one version holds as long as the version does."""
         self.ledger = (inventory.ledger if ledger is None else ledger).copy()
         others = {item.node: item for item in host_use}
         self.host_free: dict[str, tuple[int | None, int | None]] = {}
@@ -107,7 +112,7 @@ class Board:
                 node.cpu_milli - (use.cpu_milli if use else 0) if node.cpu_milli else None,
                 node.memory - (use.memory if use else 0) if node.memory else None,
             )
-        self._cards: list[_Card] = []
+        self._cards: list[Card] = []
         self._card_of: dict[DeviceId, int] = {}
         self._builds: dict[tuple[object, ...], int] = {}
         self._states: dict[tuple[object, ...], int] = {}
@@ -121,7 +126,10 @@ class Board:
         self._exclusive: dict[str, Mapping[str, Amount] | None] = {}
         self._of_build: list[list[int]] = []
         self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
+        self._ranks: list[list[int]] | None = None
+        self._in_order: list[Device] = []
         self._several: dict[int, tuple[Wish, dict[int, tuple[int, ...]]]] = {}
+        self._cards_on: dict[str, list[int]] = {}
         self._build_cards()
 
     # --- what is there
@@ -148,11 +156,15 @@ class Board:
                 self._live.append({})
                 self._of_build.append([])
             index = len(self._cards)
-            card = _Card(tuple(devices), nodes, tuple(dict.fromkeys(d.card for d in devices)), counters, build)
+            names = tuple(dict.fromkeys(device.card for device in devices))
+            uniform = all(device.nodes == devices[0].nodes for device in devices)
+            card = Card(tuple(devices), nodes, names, counters, build, uniform)
             self._cards.append(card)
             self._of_build[build].append(index)
             for device in devices:
                 self._card_of[device.id] = index
+            for node in nodes:
+                self._cards_on.setdefault(node, []).append(index)
             if nodes:
                 self._enter(index)
 
@@ -174,11 +186,11 @@ class Board:
         if not bucket:
             del self._live[card.build][card.state]
 
-    def _state(self, card: _Card) -> int:
+    def _state(self, card: Card) -> int:
         key = self._key(card)
         return self._states.setdefault(key, len(self._states))
 
-    def _key(self, card: _Card) -> tuple[object, ...]:
+    def _key(self, card: Card) -> tuple[object, ...]:
         ledger = self.ledger
         uses = tuple(
             (place, ledger.whole.get(device.id, 0), ledger.shares.get(device.id, 0), _sorted(ledger, device.id))
@@ -226,6 +238,7 @@ class Board:
         device = self.inventory.by_id.get(name)
         if device is None:
             return
+        self.version += 1
         index = self._card_of[name]
         listed = bool(self._cards[index].nodes)
         if listed:
@@ -238,6 +251,7 @@ class Board:
                     self._tabulate(number, index)
 
     def _host(self, node: str, host: HostResources, sign: int) -> None:
+        self.version += 1
         cpu, memory = self.host_free.get(node, (None, None))
         self.host_free[node] = (
             None if cpu is None else cpu + sign * host.cpu_milli,
@@ -333,6 +347,138 @@ class Board:
         devices = tuple(sorted(self._cards[index].devices[place].id for _, place, index in chosen))
         return score, Seat(node=node, devices=devices)
 
+    def fits_on(self, node: str, wish: Wish, nodes: frozenset[str] | None = None) -> bool:
+        """Whether `node` alone has a seat for the wish now; costs that node's cards and nothing else."""
+        if node in wish.barred or (nodes is not None and node not in nodes) or not self.holds_host(node, wish.host):
+            return False
+        number = self._number(wish)
+        places = dict(self._restricted(number, wish) if wish.members is not None else self._unrestricted(number, wish))
+        found = 0
+        for index in self._cards_on.get(node, ()):
+            card = self._cards[index]
+            mask = places.get(index if wish.members is not None else card.build)
+            judged = self._judged(card.state, number, wish, mask, index) if mask else None
+            if judged is not None and node in card.devices[judged[1]].nodes:
+                found += 1
+                if found == wish.count:
+                    return True
+        return False
+
+    def alike(self, wish: Wish) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Every device among the wish's shapes (and members), as (cards, place): equal devices of equal cards.
+
+        What one of them lacks the others lack too, as far as the ledger goes; cards whose parts are reached from
+        different nodes, or from none that takes pods, come alone or among themselves.
+        """
+        number = self._number(wish)
+        if wish.members is not None:
+            split: dict[tuple[int, int, int], list[int]] = {}
+            masks: dict[int, list[int]] = {}
+            for name in wish.members:
+                index = self._card_of.get(name)
+                if index is not None:
+                    masks.setdefault(index, []).append(self.place_of(name))
+            for index in sorted(masks):
+                card = self._cards[index]
+                for place in sorted(masks[index]):
+                    alone = index if not card.uniform else -1
+                    split.setdefault((card.state if card.nodes else -1 - card.build, place, alone), []).append(index)
+            yield from ((tuple(cards), place) for (_, place, _), cards in split.items())
+            return
+        for build, mask in self._unrestricted(number, wish):
+            for state in self._live[build]:
+                bucket = self._buckets[state]
+                if all(self._cards[index].uniform for index in bucket):
+                    yield from ((tuple(bucket), place) for place in mask)
+                else:
+                    yield from (((index,), place) for index in bucket for place in mask)
+            idle = tuple(index for index in self._of_build[build] if not self._cards[index].nodes)
+            if idle:
+                yield from ((idle, place) for place in mask)
+
+    def device_at(self, card: int, place: int) -> Device:
+        """The device of a card that `alike` told."""
+        return self._cards[card].devices[place]
+
+    def place_of(self, name: DeviceId) -> int:
+        """The place of a published device on its card."""
+        devices = self._cards[self._card_of[name]].devices
+        return next(place for place, device in enumerate(devices) if device.id == name)
+
+    def ranks(self) -> Sequence[Sequence[int]]:
+        """Card → place → the device's rank among all devices by identity; made once."""
+        if self._ranks is None:
+            order = sorted(
+                ((device.id.driver, device.id.pool, device.id.name), index, place)
+                for index, card in enumerate(self._cards)
+                for place, device in enumerate(card.devices)
+            )
+            ranks = [[0] * len(card.devices) for card in self._cards]
+            for rank, (_, index, place) in enumerate(order):
+                ranks[index][place] = rank
+            self._ranks = ranks
+            self._in_order = [self._cards[index].devices[place] for _, index, place in order]
+        return self._ranks
+
+    def ranked(self, rank: int) -> Device:
+        """The device of a rank that `ranks` told."""
+        return self._in_order[rank]
+
+    def crowded_cards(self, wish: Wish, nodes: frozenset[str] | None, alike: int | None) -> list[tuple[int, ...]]:
+        """Cards where somebody's leaving could make room for one device of the wish, those with the fewest holds first.
+
+        Of cards that are held alike the first `alike` are told (None: all).
+        """
+        number = self._number(wish)
+        chosen: list[int] = []
+        if wish.members is not None:
+            chosen = [index for index, _ in self._restricted(number, wish) if self._open(index, wish, nodes)]
+        else:
+            for build, _ in self._unrestricted(number, wish):
+                for state in self._live[build]:
+                    bucket = (index for index in self._buckets[state] if self._open(index, wish, nodes))
+                    chosen += islice(bucket, alike)
+        return [(index,) for uses, index in sorted((self._uses(index), index) for index in chosen) if uses]
+
+    def crowded_nodes(self, wish: Wish, nodes: frozenset[str] | None, alike: int | None) -> list[tuple[int, ...]]:
+        """The same node by node (all cards of one): for several devices, or where the node's host is what is short."""
+        number = self._number(wish)
+        if wish.members is not None:
+            matching = {index for index, _ in self._restricted(number, wish)}
+        else:
+            matching = {index for build, _ in self._unrestricted(number, wish) for index in self._of_build[build]}
+        same: dict[tuple[int, ...], int] = {}
+        found = []
+        for node, cards in sorted(self._cards_on.items()):
+            if node in wish.barred or (nodes is not None and node not in nodes):
+                continue
+            if len(matching.intersection(cards)) < wish.count:
+                continue
+            told = tuple(sorted(self._cards[index].state for index in cards))
+            same[told] = same.get(told, 0) + 1
+            uses = sum(self._uses(index) for index in cards)
+            if uses and (alike is None or same[told] <= alike):
+                found.append((uses, node))
+        return [tuple(self._cards_on[node]) for _, node in sorted(found)]
+
+    def _open(self, index: int, wish: Wish, nodes: frozenset[str] | None) -> bool:
+        return any(node not in wish.barred and (nodes is None or node in nodes) for node in self._cards[index].nodes)
+
+    def devices_on(self, cards: Iterable[int]) -> Iterator[Device]:
+        """The devices of cards that somebody holds."""
+        for index in cards:
+            for device in self._cards[index].devices:
+                if self.ledger.in_use(device.id):
+                    yield device
+
+    def _uses(self, index: int) -> int:
+        return sum(sum(self.ledger.cards.get(name, (0, 0))) for name in self._cards[index].names)
+
+    def reached_from(self, name: DeviceId) -> tuple[str, ...]:
+        """The nodes that our pods can come to and that reach the device's card."""
+        index = self._card_of.get(name)
+        return () if index is None else self._cards[index].nodes
+
     def available(self, wish: Wish, nodes: frozenset[str] | None = None) -> dict[str, int]:
         """Node → how many cards have a device for one part of `wish` now; nodes where none has are left out."""
         return {
@@ -370,6 +516,24 @@ class Board:
                 cards[index] = judged
             else:
                 cards.pop(index, None)
+
+    # --- many at once (see `batch`)
+
+    def builds(self, wish: Wish) -> dict[int, tuple[int, ...]]:
+        """Build → the places on its cards whose devices are of the wish's shapes."""
+        return dict(self._unrestricted(self._number(wish), wish))
+
+    def equal_cards(self, build: int) -> list[tuple[int, ...]]:
+        """The cards of a build that pods can come to, in lots of equal state; each in the scheduler's order."""
+        return sorted(tuple(self._buckets[state]) for state in self._live[build])
+
+    def card(self, index: int) -> Card:
+        """A card by its number."""
+        return self._cards[index]
+
+    def in_use(self, card: Card) -> bool:
+        """Somebody holds something of it."""
+        return any(device.id in self.ledger.whole or device.id in self.ledger.shares for device in card.devices)
 
     # --- judging
 
@@ -409,7 +573,7 @@ class Board:
             self._best[key] = self._judge(self._cards[index], wish, mask)
         return self._best[key]
 
-    def _judge(self, card: _Card, wish: Wish, mask: tuple[int, ...]) -> tuple[Score, int] | None:
+    def _judge(self, card: Card, wish: Wish, mask: tuple[int, ...]) -> tuple[Score, int] | None:
         requested, strategy = wish.use.requested, wish.use.strategy
         best: tuple[Score, int] | None = None
         before: Options | None = None
@@ -427,7 +591,7 @@ class Board:
                 best = (score, place)
         return best
 
-    def _options_of(self, card: _Card) -> Options:
+    def _options_of(self, card: Card) -> Options:
         state = self._state(card)
         found = self._options.get(state)
         if found is None:

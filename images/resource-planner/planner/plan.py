@@ -28,7 +28,7 @@ from planner import explanation, inventory, launches, recipe, replicas, request,
 from planner.candidates import READ_FOR_PLACEMENT, Candidates, Considered, Judge, Offer, Question, Way
 from planner.dra import DeviceId, Effect
 from planner.drivers import Role
-from planner.inventory import Hold, Inventory
+from planner.inventory import Device, Hold, Inventory
 from planner.model import (
     ORDER_LABEL,
     Alternative,
@@ -94,6 +94,8 @@ class _Replica:
     use: Use
     host: HostResources | None
     ordinal: int
+    claim: str = ""
+    """The claim that a standing one is held by."""
 
 
 @dataclass(slots=True)
@@ -150,6 +152,12 @@ class Planning:
         self.candidates = Candidates(self.judge, self.known.device_classes, launches.Launcher(recipes))
         self.board = Board(self.inventory, snapshot.host_use)
         self.works: dict[Key, Work] = {}
+        self._seated: dict[DeviceId, list[tuple[Key, _Replica]]] = {}
+        """Who is planned on a device and not held by a claim yet."""
+        self._holds_of: dict[tuple[str, str], list[Hold]] = {}
+        """What a claim (namespace, name) holds."""
+        for hold in self.inventory.holds:
+            self._holds_of.setdefault((hold.namespace, hold.claim), []).append(hold)
         self._volumes: dict[Key, dict[int, frozenset[str]]] = {}
         for volume in snapshot.volumes:
             ordinal = _ordinal(volume.name)
@@ -285,7 +293,7 @@ class Planning:
                 number = free.pop(0) if free else len(work.replicas)
             node = self.board.node_of(item.devices, lambda node: True) or self._home(item.devices)
             seat = Seat(node=node, devices=tuple(sorted(item.devices)), standing=True)
-            work.replicas.append(_Replica(seat, item.use, offer.wish.host, number))
+            work.replicas.append(_Replica(seat, item.use, offer.wish.host, number, item.claim))
             self.board.take((), item.use, node or None, offer.wish.host)
 
     def _ordinals(self, work: Work) -> set[int]:
@@ -356,12 +364,20 @@ class Planning:
     def _seat(self, work: Work, seat: Seat, ordinal: int) -> None:
         assert work.offer is not None
         wish = work.offer.wish
-        self.board.take(seat.devices, wish.use, seat.node, wish.host)
-        work.replicas.append(_Replica(seat, wish.use, wish.host, ordinal))
+        self._sit(work, _Replica(seat, wish.use, wish.host, ordinal))
+
+    def _sit(self, work: Work, replica: _Replica) -> None:
+        """A planned replica takes its seat."""
+        self.board.take(replica.seat.devices, replica.use, replica.seat.node, replica.host)
+        work.replicas.append(replica)
+        for name in replica.seat.devices:
+            self._seated.setdefault(name, []).append((work.order.key, replica))
 
     def _unseat(self, work: Work) -> None:
         replica = work.replicas.pop()
         self.board.give_back(replica.seat.devices, replica.use, replica.seat.node, replica.host)
+        for name in replica.seat.devices:
+            self._seated[name] = [item for item in self._seated[name] if item[1] is not replica]
 
     def _next_ordinal(self, work: Work) -> int:
         taken = {replica.ordinal for replica in work.replicas}
@@ -531,8 +547,7 @@ class Planning:
             for donor, replica in reversed(released):
                 # Given back where it still fits; what the entitled replica needed stays given up.
                 if self._all_fit(replica.seat.devices, replica.use):
-                    self.board.take(replica.seat.devices, replica.use, replica.seat.node, replica.host)
-                    donor.replicas.append(replica)
+                    self._sit(donor, replica)
             if not done:
                 return
 
@@ -752,13 +767,13 @@ class Planning:
         if missing:
             return Verdict(
                 status=Truth.FALSE,
-                reason="DeviceClassMissing",
+                reason="DeviceClassNotFound",
                 message=f"Device class {', '.join(missing)} does not exist.",
             )
         storage = resolution.storage_missing(service_class, self.known)
         if storage:
             return Verdict(
-                status=Truth.FALSE, reason="StorageClassMissing", message=storage[0].upper() + storage[1:] + "."
+                status=Truth.FALSE, reason="StorageClassNotFound", message=storage[0].upper() + storage[1:] + "."
             )
         return Verdict(status=Truth.TRUE, reason="Ready", message="Everything that the class names exists.")
 
@@ -873,41 +888,16 @@ class Planning:
 
     def holdings(self) -> list[Holding]:
         """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
-        found: list[Holding] = []
-        standing: dict[tuple[Key, tuple[DeviceId, ...]], list[_Replica]] = {}
-        for key, work in self.works.items():
-            for replica in work.replicas:
-                if replica.seat.standing:
-                    standing.setdefault((key, replica.seat.devices), []).append(replica)
-        by_claim: dict[tuple[str, str], list[Hold]] = {}
-        for hold in self.inventory.holds:
-            if hold.device in self.inventory.by_id:
-                by_claim.setdefault((hold.namespace, hold.claim), []).append(hold)
-        for (namespace, claim), holds in sorted(by_claim.items()):
-            devices = tuple(sorted(hold.device for hold in holds))
-            order = _order_of(holds[0])
-            mine = order if order in self.works else None
-            seated = standing.get((mine, devices)) if mine is not None else None
-            seat = seated.pop(0) if seated else None
-            found.append(
-                Holding(
-                    holder=Holder(name=str(mine) if mine else f"{namespace}/{claim}", order=mine, devices=devices),
-                    parts=tuple((hold.device, _use(hold)) for hold in holds),
-                    node=seat.seat.node or None if seat else None,
-                    host=seat.host if seat else None,
-                )
-            )
+        published = sorted(
+            claim
+            for claim, holds in self._holds_of.items()
+            if any(hold.device in self.inventory.by_id for hold in holds)
+        )
+        found = [self._claim_holding(*claim) for claim in published]
         for key in sorted(self.works):
-            for replica in self.works[key].replicas:
-                if not replica.seat.standing:
-                    found.append(
-                        Holding(
-                            holder=Holder(name=str(key), order=key, devices=replica.seat.devices),
-                            parts=tuple((name, replica.use) for name in replica.seat.devices),
-                            node=replica.seat.node,
-                            host=replica.host,
-                        )
-                    )
+            found += [
+                _planned_holding(key, replica) for replica in self.works[key].replicas if not replica.seat.standing
+            ]
         return found
 
     def blocking(self, key: Key) -> tuple[Holder, ...]:
@@ -915,7 +905,38 @@ class Planning:
         work = self.works[key]
         if work.replicas or work.considered is None or not work.considered.offers:
             return ()
-        return explanation.blocking_set(self.board, work.considered.offers, self.holdings(), self._pinned(work, 0))
+        return explanation.blocking_set(self.board, work.considered.offers, self._holders_on, self._pinned(work, 0))
+
+    def _holders_on(self, devices: Iterable[Device]) -> list[Holding]:
+        """Everybody who holds one of `devices` on the board: claims by name, then planned replicas; a stable order."""
+        claims: dict[tuple[str, str], None] = {}
+        planned: dict[int, tuple[Key, _Replica]] = {}
+        for device in devices:
+            for hold in self.inventory.holders.get(device.id, ()):
+                claims.setdefault((hold.namespace, hold.claim))
+            for key, replica in self._seated.get(device.id, ()):
+                planned.setdefault(id(replica), (key, replica))
+        found = [self._claim_holding(*claim) for claim in sorted(claims)]
+        seated = sorted(planned.values(), key=lambda item: (item[0], item[1].ordinal))
+        return [*found, *(_planned_holding(key, replica) for key, replica in seated)]
+
+    def _claim_holding(self, namespace: str, claim: str) -> Holding:
+        holds = [hold for hold in self._holds_of[namespace, claim] if hold.device in self.inventory.by_id]
+        devices = tuple(sorted(hold.device for hold in holds))
+        order = _order_of(holds[0])
+        mine = order if order in self.works else None
+        seat = None
+        if mine is not None:
+            seat = next(
+                (replica for replica in self.works[mine].replicas if replica.seat.standing and replica.claim == claim),
+                None,
+            )
+        return Holding(
+            holder=Holder(name=str(mine) if mine else f"{namespace}/{claim}", order=mine, devices=devices),
+            parts=tuple((hold.device, _use(hold)) for hold in holds),
+            node=seat.seat.node or None if seat else None,
+            host=seat.host if seat else None,
+        )
 
 
 def inventory_share(device: inventory.Device, amounts: Mapping[str, object]) -> tuple[Maybe, Maybe]:
@@ -963,6 +984,15 @@ def _standing(holds: Sequence[Hold]) -> dict[Key, tuple[Standing, ...]]:
 def _order_of(hold: Hold) -> Key | None:
     name = hold.labels.get(ORDER_LABEL)
     return Key(namespace=hold.namespace, name=name) if name else None
+
+
+def _planned_holding(key: Key, replica: _Replica) -> Holding:
+    return Holding(
+        holder=Holder(name=str(key), order=key, devices=replica.seat.devices),
+        parts=tuple((name, replica.use) for name in replica.seat.devices),
+        node=replica.seat.node,
+        host=replica.host,
+    )
 
 
 def _use(hold: Hold) -> Use:
