@@ -33,10 +33,7 @@ LABELS = {
     "FAQ.md": ["What it means.", "Where to look.", "What to change."],
     "FAQ.ru.md": ["Что это значит.", "Где смотреть.", "Что изменить."],
 }
-OF_CLASSES = {
-    "SelectorBroken", "Unreadable", "DeviceClassMissing", "DeviceClassNotFound", "StorageClassMissing",
-    "StorageClassNotFound",
-}  # fmt: skip
+OF_CLASSES = {"SelectorBroken", "Unreadable", "DeviceClassNotFound", "StorageClassNotFound"}
 """Reasons that conditions of a service class show, by `planner.plan` and by `lib.ai_inference.classes`."""
 OF_EVENTS = {"SettledRegionKept", "PlanChanged", "BoundLowered", "BoundRestored"}
 

@@ -39,6 +39,7 @@ def row(objects: Objects) -> list[tuple[str, str]]:
 
 
 BROKEN = {"status": "False", "reason": "DeviceSelectorInvalid", "message": "spec.acceleratorPolicy.deviceSelector: …"}
+ABSENT = {"status": "False", "reason": "DeviceClassNotFound", "message": "Device class a30 does not exist."}
 NAMED = {"deviceClassNames": ["a30", "h100"]}
 CASES: dict[str, tuple[Objects, list[tuple[str, str]]]] = {
     "before the planner's verdict": ([service_class()], [("Unknown", "PlanPending")] * 2),
@@ -58,6 +59,10 @@ CASES: dict[str, tuple[Objects, list[tuple[str, str]]]] = {
     ),
     "none of its device classes exists": (
         [service_class(acceleratorPolicy=NAMED), verdicts(), device_class("other")],
+        [("True", "Validated"), ("False", "DeviceClassNotFound")],
+    ),
+    "the planner's word on those that are absent is passed on": (
+        [service_class(acceleratorPolicy=NAMED), verdicts(ready=ABSENT), device_class("h100")],
         [("True", "Validated"), ("False", "DeviceClassNotFound")],
     ),
     "one of its device classes exists": (

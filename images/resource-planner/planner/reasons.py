@@ -71,7 +71,7 @@ class Lack(Enum):
     HARDWARE = "Hardware", Refused.HARDWARE_UNSUITABLE, "{count} cannot run it: {detail}"
     HEADS = "HeadsIndivisible", Refused.HARDWARE_UNSUITABLE, "its heads do not divide by {needed} devices"
 
-    MISSING_CLASS = "DeviceClassMissing", Refused.NOT_PERMITTED, "device class {detail} does not exist"
+    MISSING_CLASS = "DeviceClassNotFound", Refused.NOT_PERMITTED, "device class {detail} does not exist"
     NOT_OFFERED = "NotOffered", Refused.NOT_PERMITTED, "{count} do not offer {detail}"
     SHARE_BOUND = "ShareBound", Refused.NOT_PERMITTED, "shares may be {free} at most, {needed} are needed"
 
