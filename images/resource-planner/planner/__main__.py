@@ -248,10 +248,10 @@ def what_if(
 @main.command()
 @_inputs
 def capacity(files: tuple[str, ...], kubernetes: str | None, catalog: str | None, output: str) -> None:
-    """What there is, who sits where, and what is wrong with the inventory."""
-    answer = Planning(Input(files, kubernetes, catalog).snapshot(), launches.shipped()).result()
+    """What there is, who sits where, how well it is packed, and what is wrong with the inventory."""
+    answer = Planning(Input(files, kubernetes, catalog).snapshot(), launches.shipped()).capacity()
     if output != "table":
-        _print(wire.capacity_json(answer.capacity), output)
+        _print(wire.capacity_json(answer), output)
         return
     tables.capacity(answer)
 

@@ -458,12 +458,34 @@ class ClassCapacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackingReport:
+    """How well a set of replicas is packed: the cards it needs beside those that others use, and the proof."""
+
+    replicas: int
+    cards: int
+    """Cards that only these replicas use."""
+    bound: int | None
+    """However they are placed on the kinds of device chosen, so many cards are needed; None: not computed."""
+    limited: tuple[str, ...] = ()
+    """Limits that were hit, or why the bound was not computed."""
+
+    @property
+    def proven(self) -> bool:
+        """No placement needs fewer cards."""
+        return self.bound == self.cards
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReport:
     """What there is and who sits where, after this plan."""
 
     classes: tuple[ClassCapacity, ...] = ()
     devices: tuple[DeviceUse, ...] = ()
     problems: tuple[str, ...] = ()
+    placed: PackingReport | None = None
+    """The entitled replicas that this plan placed anew; cards are those they opened. None: there were none."""
+    standing: PackingReport | None = None
+    """All replicas of our orders, against packing all anew (never done to what serves). None: not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -547,6 +547,14 @@ class Board:
             found: dict[int, tuple[int, ...]] = {}
             for build, cards in enumerate(self._of_build):
                 devices = self._cards[cards[0]].devices
+    def card_number(self, name: DeviceId) -> int:
+        """The number of the card that a published device is of."""
+        return self._card_of[name]
+
+    def cards_in_use(self) -> set[int]:
+        """Cards of which somebody holds something."""
+        return {self._card_of[name] for name in (*self.ledger.whole, *self.ledger.shares)}
+
                 found[build] = tuple(place for place, device in enumerate(devices) if device.shape in wish.shapes)
             masks = self._masks[number] = tuple((build, mask) for build, mask in sorted(found.items()) if mask)
         return masks

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from planner import explanation, inventory, launches, recipe, replicas, request, resolution
+from planner import batch, explanation, inventory, launches, recipe, replicas, request, resolution
 from planner.candidates import READ_FOR_PLACEMENT, Candidates, Considered, Judge, Offer, Question, Way
 from planner.dra import DeviceId, Effect
 from planner.drivers import Role
@@ -44,6 +44,7 @@ from planner.model import (
     ModelSource,
     Order,
     OrderPlan,
+    PackingReport,
     PlacementType,
     Plan,
     Refusal,
@@ -56,7 +57,7 @@ from planner.model import (
     Verdict,
     VolumeNeed,
 )
-from planner.placement import Board, Holding, Use, free_memory
+from planner.placement import Board, Holding, Use, Wish, free_memory
 from planner.reasons import LAUNCH_PLAN_CALCULATED, Lack, Refused
 from planner.resolution import Resolved, Unresolved
 from planner.units import GI, UNKNOWN, Maybe
@@ -172,6 +173,7 @@ class Planning:
 
     # --- the run
 
+        self._placed_anew: PackingReport | None = None
     def _decide(self) -> None:
         standing = _standing(self.inventory.holds)
         orders = [
@@ -398,7 +400,7 @@ class Planning:
     # --- filling
 
     def _fill_entitled(self, works: Sequence[Work]) -> None:
-        """All of them largest first, which packs best; when one cannot be placed so, the oldest first instead."""
+        """On the fewest cards if all fit so; else largest first; if one finds no room then, oldest first instead."""
         packed = sorted(works, key=lambda work: (self._size(work), work.order.key))
         marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
         complete = True
@@ -421,6 +423,89 @@ class Planning:
             left = self._place(work, self._missing(work))
             if left > 0:
                 self._place_instead(work, left)
+        replicas_missing = sum(self._missing(work) for work in packed)
+        if not replicas_missing:
+            return
+        before = self.board.cards_in_use()
+        seated = {work.order.key: len(work.replicas) for work in works}
+        found = self._fill_at_once(packed) if replicas_missing > 1 else batch.NoBatch("one replica")
+        if isinstance(found, batch.NoBatch):
+            self._fill_one_by_one(works, packed)
+        new = [replica for work in packed for replica in work.replicas[seated[work.order.key] :]]
+        opened = len({self.board.card_number(name) for replica in new for name in replica.seat.devices} - before)
+        bound = None
+        limited = (found.reason,) if isinstance(found, batch.NoBatch) else found.limited
+        if isinstance(found, batch.Batch) or not opened:
+            bound = found.bound if isinstance(found, batch.Batch) else 0
+        self._placed_anew = PackingReport(replicas=len(new), cards=opened, bound=bound, limited=limited)
+
+    def _fill_at_once(self, works: Sequence[Work]) -> batch.Batch | batch.NoBatch:
+        """All of `works` on the fewest cards that hold them by their first offers; NoBatch: nothing was changed.
+
+        Those that no packing can judge come first, one by one: replicas of several devices, or held by their volume.
+        """
+        marks = {work.order.key: (work.offer, len(work.replicas)) for work in works}
+        apart = [work for work in works if not self._packable(work)]
+        found: batch.Batch | batch.NoBatch = batch.NoBatch("a replica that is placed by itself has no room")
+        if not any(self._place(work, self._missing(work)) for work in apart):
+            found = self._fill_packed([work for work in works if self._missing(work) > 0])
+        if isinstance(found, batch.NoBatch):
+            for work in works:
+                offer, before = marks[work.order.key]
+                while len(work.replicas) > before:
+                    self._unseat(work)
+                work.offer = offer
+        elif apart:
+            return replace(found, bound=0, limited=(*found.limited, "replicas of several devices, or held by a volume"))
+        return found
+
+    def _packable(self, work: Work) -> bool:
+        """Its replicas take one device each, any of the offer's shapes, on any node."""
+        if work.outgoing or work.order.key in self._volumes:
+            return False
+        offers = (work.offer,) if work.offer is not None else work.considered.offers[:1] if work.considered else ()
+        return all(offer.wish.count == 1 and offer.wish.members is None for offer in offers)
+
+    def _fill_packed(self, works: Sequence[Work]) -> batch.Batch | batch.NoBatch:
+        together: list[tuple[Work, tuple[Offer, ...], Wish]] = []
+        alike: dict[tuple[int, int, int], tuple[tuple[Offer, ...], Wish]] = {}
+        for work in works:
+            about = id(work.offer), id(work.considered), self._missing(work)
+            if about not in alike:
+                offers = self._alike_offers(work)
+                shapes = frozenset(shape for offer in offers for shape in offer.wish.shapes)
+                alike[about] = offers, replace(offers[0].wish, shapes=shapes)
+            together.append((work, *alike[about]))
+        demand: dict[Wish, int] = {}
+        for work, _, wish in together:
+            demand[wish] = demand.get(wish, 0) + self._missing(work)
+        found = batch.seat(self.board, list(demand), list(demand.values()))
+        if isinstance(found, batch.NoBatch):
+            return found
+        seats = {wish: iter(row) for wish, row in zip(demand, found.seats, strict=True)}
+        for work, offers, wish in together:
+            for _ in range(self._missing(work)):
+                seat = next(seats[wish])
+                shape = self.inventory.by_id[seat.devices[0]].shape
+                work.offer = next(offer for offer in offers if shape in offer.wish.shapes)
+                self._seat(work, seat, self._next_ordinal(work))
+        return found
+
+    def _alike_offers(self, work: Work) -> tuple[Offer, ...]:
+        """The first offer, and for a single replica those of its rank that hold a device in the same way."""
+        if work.offer is not None:
+            return (work.offer,)
+        assert work.considered is not None
+        offers = work.considered.offers
+        if self._missing(work) > 1:
+            return (next((offer for offer in self._ranked(work) if offer.wish.members is None), offers[0]),)
+        return tuple(
+            offer
+            for offer in offers
+            if offer.rank == offers[0].rank and replace(offer.wish, shapes=offers[0].wish.shapes) == offers[0].wish
+        )
+
+    def _fill_one_by_one(self, works: Sequence[Work], packed: Sequence[Work]) -> None:
 
     def _repack(self, works: Sequence[Work], had: Mapping[Key, int]) -> None:
         """The same orders again, largest first: who is served stays, more room may be left for those who are not."""
@@ -872,6 +957,37 @@ class Planning:
                     )
         for sitting in found.values():
             sitting.sort(key=lambda item: (item.planned, item.holder))
+    def capacity(self) -> CapacityReport:
+        """The plan's capacity, and how far what is placed is from the fewest cards that could hold it."""
+        return replace(self._capacity(), placed=self._placed_anew, standing=self._against_the_fewest())
+
+    def _against_the_fewest(self) -> PackingReport:
+        """All replicas packed anew on a board without our claims; those of several devices stay where they are."""
+        ledger = self.inventory.ledger.copy()
+        for hold in self.inventory.holds:
+            device = self.inventory.by_id.get(hold.device)
+            if device is not None and _order_of(hold) in self.works:
+                ledger.give_back(device, hold.amounts, hold.strategy)
+        board = Board(self.inventory, self.snapshot.host_use, ledger)
+        others = board.cards_in_use()
+        demand: dict[Wish, int] = {}
+        seats: list[Seat] = []
+        for key in sorted(self.works):
+            work = self.works[key]
+            for replica in work.replicas:
+                seats.append(replica.seat)
+                wish = None if work.offer is None else work.offer.wish
+                if wish is None or wish.count > 1 or wish.members is not None or key in self._volumes:
+                    board.take(replica.seat.devices, replica.use, replica.seat.node or None, replica.host)
+                else:
+                    demand[wish] = demand.get(wish, 0) + 1
+        fixed = board.cards_in_use() - others
+        mine = {board.card_number(name) for seat in seats for name in seat.devices if name in self.inventory.by_id}
+        found = batch.seat(board, list(demand), list(demand.values()))
+        limited = (found.reason,) if isinstance(found, batch.NoBatch) else found.limited
+        bound = None if isinstance(found, batch.NoBatch) else found.bound + len(fixed)
+        return PackingReport(replicas=len(seats), cards=len(mine - others), bound=bound, limited=limited)
+
         return found
 
     def _sitting(

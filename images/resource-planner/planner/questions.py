@@ -110,8 +110,8 @@ def _considered(planning: Planning, work: Work) -> list[dict[str, Any]]:
 
 
 def capacity(snapshot: Snapshot, recipes: recipe.Recipes | None = None) -> dict[str, Any]:
-    """What there is, who sits where and what is wrong with the inventory, after the plan of `snapshot`."""
-    return wire.capacity_json(Planning(snapshot, recipes or launches.shipped()).result().capacity)
+    """What there is, who sits where, how well it is packed and what is wrong with the inventory, after the plan."""
+    return wire.capacity_json(Planning(snapshot, recipes or launches.shipped()).capacity())
 
 
 def what_if(before: Snapshot, after: Snapshot, recipes: recipe.Recipes | None = None) -> dict[str, Any]:

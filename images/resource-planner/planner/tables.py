@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from planner.model import Plan, Sitting
+from planner.model import CapacityReport, PackingReport, Plan, Sitting
 from planner.units import UNKNOWN, human
 
 
@@ -112,24 +112,36 @@ def _in_words(short: Mapping[str, Any] | None) -> str:
     return f"{what}, {short['bound']} replicas on {', '.join(short['devices'])}"
 
 
-def capacity(answer: Plan) -> None:
-    """What there is and who sits where."""
+def capacity(report: CapacityReport) -> None:
+    """What there is, who sits where and how well it is packed."""
     out = console()
     table = Table("Device class", "Node", "Devices", "Held", "Free", "Memory free")
-    for item in answer.capacity.classes:
+    for item in report.classes:
         table.add_row(
             item.device_class, item.node, str(item.total), str(item.held), str(item.free), human(item.free_memory)
         )
     out.print(table)
     devices = Table("Device", "Product", "Memory", "Free", "Who sits there", "")
-    for use in answer.capacity.devices:
+    for use in report.devices:
         if not use.sittings and use.placement.value == "Partition":
             continue  # a partition that nobody cut says nothing that its card does not
         sitting = ", ".join(_sitting(part) for part in use.sittings)
         devices.add_row(str(use.id), use.product, human(use.memory), human(use.free), sitting, use.problem)
     out.print(devices)
-    for problem in answer.capacity.problems:
+    for text, packed in (("Placed anew", report.placed), ("All replicas of our orders", report.standing)):
+        if packed is not None:
+            out.print(f"{text}: {_packing(packed)}", markup=False)
+    for problem in report.problems:
         out.print(problem, markup=False)
+
+
+def _packing(item: PackingReport) -> str:
+    told = f"{item.replicas} replicas on {item.cards} cards that nobody else uses"
+    if item.proven:
+        return f"{told}, proven the fewest"
+    if item.bound is None:
+        return f"{told}; no bound was proven: {'; '.join(item.limited)}"
+    return f"{told}; at least {item.bound} are needed" + (f" ({'; '.join(item.limited)})" if item.limited else "")
 
 
 def _sitting(part: Sitting) -> str:

@@ -953,7 +953,7 @@ def capacity_json(report: CapacityReport) -> dict[str, Any]:
             "free": item.free,
             "freeMemory": _bytes(item.free_memory),
         }
-    return {
+    told: dict[str, Any] = {
         "deviceClasses": classes,
         "devices": [
             {
@@ -983,6 +983,18 @@ def capacity_json(report: CapacityReport) -> dict[str, Any]:
         ],
         "problems": list(report.problems),
     }
+    packing = {
+        name: {
+            "replicas": item.replicas,
+            "cards": item.cards,
+            "bound": item.bound,
+            "proven": item.proven,
+            "limited": list(item.limited),
+        }
+        for name, item in (("placed", report.placed), ("standing", report.standing))
+        if item is not None
+    }
+    return {**told, "packing": packing} if packing else told
 
 
 # --- replay file ------------------------------------------------------------------------
