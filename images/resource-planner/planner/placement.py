@@ -123,6 +123,8 @@ class Board:
         self._wishes: dict[tuple[Use, frozenset[str], frozenset[DeviceId] | None], int] = {}
         self._masks: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._members: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._vain: dict[tuple[Wish, frozenset[str] | None], int] = {}
+        """At which version a wish was last looked for in vain."""
         self._exclusive: dict[str, Mapping[str, Amount] | None] = {}
         self._of_build: list[list[int]] = []
         self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
@@ -286,8 +288,15 @@ class Board:
 
         `nodes` None: any node. Ties go to the first card in the scheduler's order.
         """
-        if wish.count > 1:
-            return self._find_several(wish, nodes)
+        asked = (wish, nodes)
+        if self._vain.get(asked) == self.version:
+            return None
+        found = self._find_several(wish, nodes) if wish.count > 1 else self._find_one(wish, nodes)
+        if found is None:
+            self._vain[asked] = self.version
+        return found
+
+    def _find_one(self, wish: Wish, nodes: frozenset[str] | None) -> tuple[Score, Seat] | None:
         number = self._number(wish)
 
         def admitted(node: str) -> bool:
@@ -547,13 +556,17 @@ class Board:
             found: dict[int, tuple[int, ...]] = {}
             for build, cards in enumerate(self._of_build):
                 devices = self._cards[cards[0]].devices
-    def card_number(self, name: DeviceId) -> int:
-        """The number of the card that a published device is of."""
-        return self._card_of[name]
-
-    def cards_in_use(self) -> set[int]:
-        """Cards of which somebody holds something."""
-        return {self._card_of[name] for name in (*self.ledger.whole, *self.ledger.shares)}
+    def alone_on(self, names: Iterable[DeviceId]) -> int:
+        """How many cards nobody holds anything of but by one of `names` (a name for each use)."""
+        uses: dict[int, int] = {}
+        for name in names:
+            if name in self._card_of:
+                uses[self._card_of[name]] = uses.get(self._card_of[name], 0) + 1
+        told = self.ledger.cards
+        return sum(
+            count >= sum(sum(told.get(card, (0, 0))) for card in self._cards[index].names)
+            for index, count in uses.items()
+        )
 
                 found[build] = tuple(place for place, device in enumerate(devices) if device.shape in wish.shapes)
             masks = self._masks[number] = tuple((build, mask) for build, mask in sorted(found.items()) if mask)

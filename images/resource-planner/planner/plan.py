@@ -62,7 +62,7 @@ from planner.reasons import LAUNCH_PLAN_CALCULATED, Lack, Refused
 from planner.resolution import Resolved, Unresolved
 from planner.units import GI, UNKNOWN, Maybe
 
-__all__ = ["Planning", "plan"]
+__all__ = ["Planning", "Replica", "Work", "order_of", "plan"]
 
 EVERYTHING = 8
 """Devices per replica that a refusal considers when it asks whether a wider policy would help."""
@@ -88,7 +88,7 @@ class Standing:
 
 
 @dataclass(slots=True)
-class _Replica:
+class Replica:
     """A seat under trial and what it holds on the board; a standing one is held by its claim already."""
 
     seat: Seat
@@ -116,7 +116,7 @@ class Work:
     standing: list[Standing] = field(default_factory=list)
     outgoing: list[Standing] = field(default_factory=list)
     """Claims of a template that is no longer planned: they hold until their pods are replaced."""
-    replicas: list[_Replica] = field(default_factory=list)
+    replicas: list[Replica] = field(default_factory=list)
     refusal: Refusal | None = None
 
     @property
@@ -153,7 +153,7 @@ class Planning:
         self.candidates = Candidates(self.judge, self.known.device_classes, launches.Launcher(recipes))
         self.board = Board(self.inventory, snapshot.host_use)
         self.works: dict[Key, Work] = {}
-        self._seated: dict[DeviceId, list[tuple[Key, _Replica]]] = {}
+        self._seated: dict[DeviceId, list[tuple[Key, Replica]]] = {}
         """Who is planned on a device and not held by a claim yet."""
         self._holds_of: dict[tuple[str, str], list[Hold]] = {}
         """What a claim (namespace, name) holds."""
@@ -169,6 +169,8 @@ class Planning:
             kind for kind in READ_FOR_PLACEMENT if kind in self.known.unreadable or kind in half_read
         )
         self._decide()
+        self._generous: dict[Key, None] = {}
+        """Orders with planned seats above what they are entitled to."""
         self.explainer = explanation.Explainer(self.board)
 
     # --- the run
@@ -295,7 +297,7 @@ class Planning:
                 number = free.pop(0) if free else len(work.replicas)
             node = self.board.node_of(item.devices, lambda node: True) or self._home(item.devices)
             seat = Seat(node=node, devices=tuple(sorted(item.devices)), standing=True)
-            work.replicas.append(_Replica(seat, item.use, offer.wish.host, number, item.claim))
+            work.replicas.append(Replica(seat, item.use, offer.wish.host, number, item.claim))
             self.board.take((), item.use, node or None, offer.wish.host)
 
     def _ordinals(self, work: Work) -> set[int]:
@@ -366,9 +368,9 @@ class Planning:
     def _seat(self, work: Work, seat: Seat, ordinal: int) -> None:
         assert work.offer is not None
         wish = work.offer.wish
-        self._sit(work, _Replica(seat, wish.use, wish.host, ordinal))
+        self._sit(work, Replica(seat, wish.use, wish.host, ordinal))
 
-    def _sit(self, work: Work, replica: _Replica) -> None:
+    def _sit(self, work: Work, replica: Replica) -> None:
         """A planned replica takes its seat."""
         self.board.take(replica.seat.devices, replica.use, replica.seat.node, replica.host)
         work.replicas.append(replica)
@@ -379,7 +381,11 @@ class Planning:
         replica = work.replicas.pop()
         self.board.give_back(replica.seat.devices, replica.use, replica.seat.node, replica.host)
         for name in replica.seat.devices:
-            self._seated[name] = [item for item in self._seated[name] if item[1] is not replica]
+            left = [item for item in self._seated[name] if item[1] is not replica]
+            if left:
+                self._seated[name] = left
+            else:
+                del self._seated[name]
 
     def _next_ordinal(self, work: Work) -> int:
         taken = {replica.ordinal for replica in work.replicas}
@@ -393,46 +399,28 @@ class Planning:
         """Entitled replicas without a seat, of an order that may get some."""
         if work.resolved is None or work.kept or self._unreadable or work.considered is None:
             return 0
+        if len(work.replicas) > work.least:
+            self._generous[work.order.key] = None
         if work.considered.blocked is not None and not work.retained:
             return 0
         return max(work.least - len(work.replicas), 0) if work.considered.offers or work.offer else 0
 
     # --- filling
 
+        if len(work.replicas) <= work.least:
+            self._generous.pop(work.order.key, None)
     def _fill_entitled(self, works: Sequence[Work]) -> None:
         """On the fewest cards if all fit so; else largest first; if one finds no room then, oldest first instead."""
         packed = sorted(works, key=lambda work: (self._size(work), work.order.key))
-        marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
-        complete = True
-        for work in packed:
-            if self._place(work, self._missing(work)) > 0:
-                complete = False
-                break
-        if complete:
-            return
-        for work in packed:
-            offer, before = marks[work.order.key]
-            while len(work.replicas) > before:
-                self._unseat(work)
-            work.offer = offer
-        had = {work.order.key: len(work.replicas) for work in works}
-        for work in works:
-            self._place(work, self._missing(work))
-        self._repack([work for work in packed if len(work.replicas) > had[work.order.key]], had)
-        for work in works:
-            left = self._place(work, self._missing(work))
-            if left > 0:
-                self._place_instead(work, left)
         replicas_missing = sum(self._missing(work) for work in packed)
         if not replicas_missing:
             return
-        before = self.board.cards_in_use()
         seated = {work.order.key: len(work.replicas) for work in works}
         found = self._fill_at_once(packed) if replicas_missing > 1 else batch.NoBatch("one replica")
         if isinstance(found, batch.NoBatch):
             self._fill_one_by_one(works, packed)
         new = [replica for work in packed for replica in work.replicas[seated[work.order.key] :]]
-        opened = len({self.board.card_number(name) for replica in new for name in replica.seat.devices} - before)
+        opened = self.board.alone_on(name for replica in new for name in replica.seat.devices)
         bound = None
         limited = (found.reason,) if isinstance(found, batch.NoBatch) else found.limited
         if isinstance(found, batch.Batch) or not opened:
@@ -527,6 +515,27 @@ class Planning:
             return
         clear()
         for work in works:
+        marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
+        complete = True
+        for work in packed:
+            if self._place(work, self._missing(work)) > 0:
+                complete = False
+                break
+        if complete:
+            return
+        for work in packed:
+            offer, before = marks[work.order.key]
+            while len(work.replicas) > before:
+                self._unseat(work)
+            work.offer = offer
+        had = {work.order.key: len(work.replicas) for work in works}
+        for work in works:
+            self._place(work, self._missing(work))
+        self._repack([work for work in packed if len(work.replicas) > had[work.order.key]], had)
+        for work in works:
+            left = self._place(work, self._missing(work))
+            if left > 0:
+                self._place_instead(work, left)
             work.offer, replicas_before = before[work.order.key]
             for replica in replicas_before[had[work.order.key] :]:
                 self._seat(work, replica.seat, replica.ordinal)
@@ -614,12 +623,12 @@ class Planning:
             donors = sorted(
                 (
                     donor
-                    for donor in self.works.values()
+                    for donor in (self.works[key] for key in self._generous)
                     if donor is not work and len(donor.replicas) > donor.least and not donor.replicas[-1].seat.standing
                 ),
                 key=lambda donor: (-(len(donor.replicas) - donor.least), donor.age),
             )
-            released: list[tuple[Work, _Replica]] = []
+            released: list[tuple[Work, Replica]] = []
             done = False
             for donor in donors:
                 while len(donor.replicas) > donor.least and not donor.replicas[-1].seat.standing and not done:
@@ -936,10 +945,65 @@ class Planning:
         ]
         return CapacityReport(classes=classes, devices=tuple(uses), problems=tuple(problems))
 
+    def capacity(self) -> CapacityReport:
+        """The plan's capacity, and how far what is placed is from the fewest cards that could hold it."""
+        return replace(self._capacity(), placed=self._placed_anew, standing=self._against_the_fewest())
+
+    def _against_the_fewest(self) -> PackingReport:
+        """All replicas packed anew on a board without our claims; those of several devices stay where they are."""
+        ledger = self.inventory.ledger.copy()
+        for hold in self.inventory.holds:
+            device = self.inventory.by_id.get(hold.device)
+            if device is not None and order_of(hold) in self.works:
+                ledger.give_back(device, hold.amounts, hold.strategy)
+        board = Board(self.inventory, self.snapshot.host_use, ledger)
+        demand: dict[Wish, int] = {}
+        mine: list[DeviceId] = []
+        fixed: list[DeviceId] = []
+        count = 0
+        for key in sorted(self.works):
+            work = self.works[key]
+            for replica in work.replicas:
+                count += 1
+                mine.extend(replica.seat.devices)
+                wish = None if work.offer is None else work.offer.wish
+                if wish is None or wish.count > 1 or wish.members is not None or key in self._volumes:
+                    board.take(replica.seat.devices, replica.use, replica.seat.node or None, replica.host)
+                else:
+                    demand[wish] = demand.get(wish, 0) + 1
+        least = board.alone_on(fixed)
+        found = batch.seat(board, list(demand), list(demand.values()))
+        limited = (found.reason,) if isinstance(found, batch.NoBatch) else found.limited
+        bound = None if isinstance(found, batch.NoBatch) else found.bound + least
+        cards = self.board.alone_on(mine)
+        return PackingReport(replicas=count, cards=cards, bound=bound, limited=limited)
+
+        return found
+
+    def _sitting(
+        self, holder: str, order: Key | None, name: DeviceId, amounts: Mapping[str, object] | None, *, planned: bool
+    ) -> Sitting:
+        device = self.inventory.by_id.get(name)
+        memory: Maybe = UNKNOWN if device is None else device.memory
+        percent: Maybe = UNKNOWN
+        if device is not None and amounts is not None:
+            memory, percent = inventory_share(device, amounts)
+        return Sitting(holder=holder, order=order, memory=memory, compute_percent=percent, planned=planned)
+
+                    fixed.extend(replica.seat.devices)
+    # --- who holds what
+
+    def holdings(self) -> list[Holding]:
+        """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
+        published = sorted(
+            claim
+            for claim, holds in self._holds_of.items()
+            if any(hold.device in self.inventory.by_id for hold in holds)
+        )
     def _sittings(self) -> dict[DeviceId, list[Sitting]]:
         found: dict[DeviceId, list[Sitting]] = {}
         for hold in self.inventory.holds:
-            order = _order_of(hold)
+            order = order_of(hold)
             mine = order if order in self.works else None
             amounts = hold.amounts
             found.setdefault(hold.device, []).append(
@@ -957,58 +1021,6 @@ class Planning:
                     )
         for sitting in found.values():
             sitting.sort(key=lambda item: (item.planned, item.holder))
-    def capacity(self) -> CapacityReport:
-        """The plan's capacity, and how far what is placed is from the fewest cards that could hold it."""
-        return replace(self._capacity(), placed=self._placed_anew, standing=self._against_the_fewest())
-
-    def _against_the_fewest(self) -> PackingReport:
-        """All replicas packed anew on a board without our claims; those of several devices stay where they are."""
-        ledger = self.inventory.ledger.copy()
-        for hold in self.inventory.holds:
-            device = self.inventory.by_id.get(hold.device)
-            if device is not None and _order_of(hold) in self.works:
-                ledger.give_back(device, hold.amounts, hold.strategy)
-        board = Board(self.inventory, self.snapshot.host_use, ledger)
-        others = board.cards_in_use()
-        demand: dict[Wish, int] = {}
-        seats: list[Seat] = []
-        for key in sorted(self.works):
-            work = self.works[key]
-            for replica in work.replicas:
-                seats.append(replica.seat)
-                wish = None if work.offer is None else work.offer.wish
-                if wish is None or wish.count > 1 or wish.members is not None or key in self._volumes:
-                    board.take(replica.seat.devices, replica.use, replica.seat.node or None, replica.host)
-                else:
-                    demand[wish] = demand.get(wish, 0) + 1
-        fixed = board.cards_in_use() - others
-        mine = {board.card_number(name) for seat in seats for name in seat.devices if name in self.inventory.by_id}
-        found = batch.seat(board, list(demand), list(demand.values()))
-        limited = (found.reason,) if isinstance(found, batch.NoBatch) else found.limited
-        bound = None if isinstance(found, batch.NoBatch) else found.bound + len(fixed)
-        return PackingReport(replicas=len(seats), cards=len(mine - others), bound=bound, limited=limited)
-
-        return found
-
-    def _sitting(
-        self, holder: str, order: Key | None, name: DeviceId, amounts: Mapping[str, object] | None, *, planned: bool
-    ) -> Sitting:
-        device = self.inventory.by_id.get(name)
-        memory: Maybe = UNKNOWN if device is None else device.memory
-        percent: Maybe = UNKNOWN
-        if device is not None and amounts is not None:
-            memory, percent = inventory_share(device, amounts)
-        return Sitting(holder=holder, order=order, memory=memory, compute_percent=percent, planned=planned)
-
-    # --- who holds what
-
-    def holdings(self) -> list[Holding]:
-        """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
-        published = sorted(
-            claim
-            for claim, holds in self._holds_of.items()
-            if any(hold.device in self.inventory.by_id for hold in holds)
-        )
         found = [self._claim_holding(*claim) for claim in published]
         for key in sorted(self.works):
             found += [
@@ -1026,7 +1038,7 @@ class Planning:
     def _holders_on(self, devices: Iterable[Device]) -> list[Holding]:
         """Everybody who holds one of `devices` on the board: claims by name, then planned replicas; a stable order."""
         claims: dict[tuple[str, str], None] = {}
-        planned: dict[int, tuple[Key, _Replica]] = {}
+        planned: dict[int, tuple[Key, Replica]] = {}
         for device in devices:
             for hold in self.inventory.holders.get(device.id, ()):
                 claims.setdefault((hold.namespace, hold.claim))
@@ -1039,7 +1051,7 @@ class Planning:
     def _claim_holding(self, namespace: str, claim: str) -> Holding:
         holds = [hold for hold in self._holds_of[namespace, claim] if hold.device in self.inventory.by_id]
         devices = tuple(sorted(hold.device for hold in holds))
-        order = _order_of(holds[0])
+        order = order_of(holds[0])
         mine = order if order in self.works else None
         seat = None
         if mine is not None:
@@ -1079,7 +1091,7 @@ def _standing(holds: Sequence[Hold]) -> dict[Key, tuple[Standing, ...]]:
     """Claims of orders that hold devices, by order and claim."""
     by_claim: dict[tuple[Key, str], list[Hold]] = {}
     for hold in holds:
-        order = _order_of(hold)
+        order = order_of(hold)
         if order is not None:
             by_claim.setdefault((order, hold.claim), []).append(hold)
     found: dict[Key, list[Standing]] = {}
@@ -1097,12 +1109,13 @@ def _standing(holds: Sequence[Hold]) -> dict[Key, tuple[Standing, ...]]:
     return {key: tuple(items) for key, items in found.items()}
 
 
-def _order_of(hold: Hold) -> Key | None:
+def order_of(hold: Hold) -> Key | None:
+    """The order that the claim is labelled with; None: nobody's of ours."""
     name = hold.labels.get(ORDER_LABEL)
     return Key(namespace=hold.namespace, name=name) if name else None
 
 
-def _planned_holding(key: Key, replica: _Replica) -> Holding:
+def _planned_holding(key: Key, replica: Replica) -> Holding:
     return Holding(
         holder=Holder(name=str(key), order=key, devices=replica.seat.devices),
         parts=tuple((name, replica.use) for name in replica.seat.devices),
