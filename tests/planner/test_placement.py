@@ -50,20 +50,24 @@ def seated(found: Board, *profiles: str) -> list[str]:
 
 
 GEOMETRY: dict[str, tuple[list[Object], tuple[str, ...], list[str]]] = {
-    "a 1g goes where the 4g still fits": (
-        build.h100_mig(1), ("1g.10gb", "4g.40gb"), ["gpu-0-mig-1g10gb-0-6", "gpu-0-mig-4g40gb-4-0"],
+    "a 1g lands at the first position, where a 4g would start, so that one opens the next card": (
+        build.h100_mig(2), ("1g.10gb", "4g.40gb"), ["gpu-0-mig-1g10gb-0-0", "gpu-1-mig-4g40gb-4-0"],
     ),
-    "a 2g goes beside the 1g and leaves the 4g": (
-        build.h100_mig(1), ("1g.10gb", "2g.20gb", "4g.40gb"),
-        ["gpu-0-mig-1g10gb-0-6", "gpu-0-mig-2g20gb-2-4", "gpu-0-mig-4g40gb-4-0"],
+    "a 3g lands in the half that the 1g and the 2g leave": (
+        build.h100_mig(2), ("1g.10gb", "2g.20gb", "3g.40gb"),
+        ["gpu-0-mig-1g10gb-0-0", "gpu-0-mig-2g20gb-2-2", "gpu-0-mig-3g40gb-3-4"],
+    ),
+    "a 4g comes first and leaves room for a 2g and a 1g": (
+        build.h100_mig(2), ("4g.40gb", "2g.20gb", "1g.10gb"),
+        ["gpu-0-mig-4g40gb-4-0", "gpu-0-mig-2g20gb-2-4", "gpu-0-mig-1g10gb-0-6"],
     ),
     "a card in use is filled before another is opened": (
         build.h100_mig(2), ("3g.40gb", "3g.40gb", "3g.40gb"),
-        ["gpu-0-mig-3g40gb-3-4", "gpu-0-mig-3g40gb-3-0", "gpu-1-mig-3g40gb-3-4"],
+        ["gpu-0-mig-3g40gb-3-0", "gpu-0-mig-3g40gb-3-4", "gpu-1-mig-3g40gb-3-0"],
     ),
     "an eighth 1g opens the next card": (
         build.h100_mig(2), ("1g.10gb",) * 8,
-        [f"gpu-0-mig-1g10gb-0-{start}" for start in (6, 4, 5, 0, 1, 2, 3)] + ["gpu-1-mig-1g10gb-0-6"],
+        [f"gpu-0-mig-1g10gb-0-{start}" for start in range(7)] + ["gpu-1-mig-1g10gb-0-0"],
     ),
     "a 1g in the way leaves no room for the largest partition": (
         build.a30_mig(1), ("1g.6gb", "4g.24gb"), ["gpu-0-mig-1g6gb-0-0", "-"],
@@ -135,4 +139,4 @@ def test_nothing_is_left_of_what_was_taken_and_given_back() -> None:
     for devices, use in taken:
         found.give_back(devices, use, "node-h100", NO_HOST)
     assert found.ledger == before
-    assert seated(found, "1g.10gb") == ["gpu-0-mig-1g10gb-0-6"]
+    assert seated(found, "1g.10gb") == ["gpu-0-mig-1g10gb-0-0"]

@@ -33,7 +33,7 @@ COLUMNS: Final = 6_000
 WISHES: Final = 200
 """Different wishes in one program; beyond, it isn't solved."""
 
-STEPS: Final = 20_000
+STEPS: Final = 2_000
 """Steps of one search for the share pattern that improves the relaxation most; beyond, its bound is not told."""
 
 NODES: Final = 400
@@ -42,7 +42,7 @@ NODES: Final = 400
 ITERATIONS: Final = 20_000
 """Simplex iterations of one program."""
 
-ROUNDS: Final = 60
+ROUNDS: Final = 12
 """Rounds in which patterns are generated for one program."""
 
 STATES: Final = 60_000
@@ -131,10 +131,10 @@ def pack(kinds: Sequence[Kind], demand: Sequence[int], limits: Mapping[str, int]
                 for pattern in some
                 if any(have and want for have, want in zip(pattern, wanted, strict=True))
             ]
-    least = _counting(kinds, table, wanted)
+    least = max(_counting(kinds, table, wanted), _sums(kinds, wanted))
     quick = _decreasing(kinds, columns, wanted)
     if quick is not None and quick[1] <= least:
-        return Packing(quick[0], quick[1], least)
+        return Packing(*_landing(kinds, columns, wanted, quick, limits or {}), least)
     if len(columns) > COLUMNS or len(wanted) > WISHES:
         limited = f"more than {COLUMNS} patterns or {WISHES} different wishes"
         return None if quick is None else Packing(quick[0], quick[1], least, limited)
@@ -147,7 +147,7 @@ def pack(kinds: Sequence[Kind], demand: Sequence[int], limits: Mapping[str, int]
     if relaxed.true_bound:
         least = max(least, relaxed.bound)
     if quick is not None and quick[1] <= least:
-        return Packing(quick[0], quick[1], least)
+        return Packing(*_landing(kinds, columns, wanted, quick, limits or {}), least)
     solved = program.solved()
     best = quick
     if solved is not None and (best is None or solved[1] < best[1]):
@@ -156,8 +156,55 @@ def pack(kinds: Sequence[Kind], demand: Sequence[int], limits: Mapping[str, int]
         least = max(least, program.floor)
     if best is None:
         return None
+    if best[1] <= least:
+        best = _landing(kinds, columns, wanted, best, limits or {})
     limited = "" if best[1] <= least else program.limited or "patterns of shares are generated for the relaxation only"
     return Packing(best[0], best[1], min(least, best[1]), limited)
+
+
+def _landing(
+    kinds: Sequence[Kind],
+    columns: Sequence[tuple[int, int, Pattern]],
+    demand: Pattern,
+    best: tuple[tuple[Filling, ...], int],
+    limits: Mapping[str, int],
+) -> tuple[tuple[Filling, ...], int]:
+    """Another packing on as few cards whose every filling lands in whatever order the pods come; else `best`."""
+
+    def safe(kind: int, way: int, pattern: Pattern) -> bool:
+        fill = kinds[kind].fills[way]
+        return isinstance(fill, Room) or lands(fill, pattern)
+
+    if all(safe(item.kind, item.fill, item.pattern) for item in best[0]):
+        return best
+    kept: dict[tuple[int, int, Pattern], None] = {}
+    for kind, way, pattern in columns:
+        fill = kinds[kind].fills[way]
+        parts = (pattern,) if isinstance(fill, Room) else _landing_parts(fill, pattern)
+        kept.update(dict.fromkeys((kind, way, part) for part in parts))
+    found = _decreasing(kinds, list(kept), demand)
+    if found is None or found[1] > best[1]:
+        found = _Program(kinds, list(kept), demand, limits).solved()
+    return found if found is not None and found[1] <= best[1] else best
+
+
+@lru_cache(maxsize=4096)
+def _landing_parts(fill: Geometry, pattern: Pattern) -> tuple[Pattern, ...]:
+    """The largest parts of `pattern` that land in every order."""
+    found: dict[Pattern, None] = {}
+    seen = {pattern}
+    todo = [pattern]
+    while todo:
+        part = todo.pop()
+        if lands(fill, part):
+            found[part] = None
+            continue
+        for wish, count in enumerate(part):
+            less = (*part[:wish], count - 1, *part[wish + 1 :])
+            if count and less not in seen:
+                seen.add(less)
+                todo.append(less)
+    return _largest(found)
 
 
 # --- patterns
@@ -327,6 +374,29 @@ def _counting(kinds: Sequence[Kind], table: Sequence[Sequence[Patterns]], demand
             least = max(least, -(-left // most))
     if not any(kind.opened for kind in kinds):
         least = max(least, 1)
+    return least
+
+
+def _sums(kinds: Sequence[Kind], demand: Pattern) -> int:
+    """A bound for shares by each resource alone: what all ask, less what cards in use have, over what a new one has."""
+    rooms = [(kind, fill) for kind in kinds for fill in kind.fills if isinstance(fill, Room)]
+    width = len(rooms[0][1].free) if rooms else 0
+    alike = all(len(kind.fills) == 1 and isinstance(kind.fills[0], Room) for kind in kinds)
+    if not alike or any(len(fill.free) != width for _, fill in rooms):
+        return 0
+    least = 0
+    for resource in range(width):
+        most = max((fill.free[resource] for kind, fill in rooms if not kind.opened), default=0)
+        each = [
+            min((fill.amounts[wish][resource] for _, fill in rooms if fill.amounts[wish] is not None), default=0)  # type: ignore[index]
+            for wish in range(len(demand))
+        ]
+        asked = sum(want * take for want, take in zip(demand, each, strict=True))
+        free = sum(fill.free[resource] * kind.cards for kind, fill in rooms if kind.opened)
+        if most and asked > free:
+            least = max(least, -(-(asked - free) // most))
+        if most and not free:
+            least = max(least, sum(want for want, take in zip(demand, each, strict=True) if 2 * take > most))
     return least
 
 
@@ -607,7 +677,8 @@ def arrangement(fill: Geometry, wanted: Sequence[int]) -> tuple[tuple[int, int],
     return seat(0, fill.free, 0, -1)
 
 
-def lands(fill: Geometry, wanted: Sequence[int]) -> bool:
+@lru_cache(maxsize=65536)
+def lands(fill: Geometry, wanted: Pattern) -> bool:
     """Whatever the order in which the pods come, the scheduler's first fit seats all of `wanted` on one card.
 
     The scheduler takes the first position that fits; a request names card and profile, never the position. So a filling
@@ -634,4 +705,4 @@ def lands(fill: Geometry, wanted: Sequence[int]) -> bool:
         good.add(key)
         return True
 
-    return every(tuple(wanted), 0, fill.free)
+    return every(wanted, 0, fill.free)

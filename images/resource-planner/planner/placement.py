@@ -10,6 +10,10 @@ seat then costs the number of different states, not of devices.
 Among seats that grant a wish the one wins that takes the least from what others could still have: first by the largest
 device that would be lost, then by the tightest fit, then by the scheduler's own order. That fills cards in use before
 it opens whole ones, and cuts partitions where they block the fewest larger ones.
+
+Where a partition starts is not ours to choose: no driver publishes it, so a request names card and profile, and the
+scheduler takes the first position that fits in the slice's order. So a seat is judged at that position: what is planned
+is where the pod lands, and what a card can still hold afterwards is what it really can.
 """
 
 from __future__ import annotations
@@ -614,10 +618,14 @@ class Board:
 
     def _options_of(self, card: Card) -> Options:
         state = self._state(card)
+        led_to: set[tuple[str, ...]] = set()
         found = self._options.get(state)
         if found is None:
+            if device.pins in led_to:
+                continue  # no request tells it from an earlier one that fits, and the scheduler takes the first
             sizes: dict[int, int] = {}
             share = 0
+            led_to.add(device.pins)
             for device in card.devices:
                 if device.taints:
                     continue
