@@ -37,6 +37,8 @@ type question struct {
 type answer struct {
 	ID      string `json:"id"`
 	Outcome string `json:"outcome"`
+	// Given is, for each claim, what was given: "driver/pool/device".
+	Given [][]string `json:"given,omitempty"`
 	Cause   string `json:"cause,omitempty"`
 }
 
@@ -140,6 +142,13 @@ func ask(asked question) (given answer) {
 		given.Outcome = "none"
 	default:
 		given.Outcome = "allocated"
+		for _, result := range results {
+			var devices []string
+			for _, device := range result.Devices.Results {
+				devices = append(devices, device.Driver+"/"+device.Pool+"/"+device.Device)
+			}
+			given.Given = append(given.Given, devices)
+		}
 	}
 	return given
 }
