@@ -128,7 +128,8 @@ class Bed:
             if item.get("source", {}).get("component") == "ai-inference"
         ]
 
-    def until(self, what: str, holds: Any, *, seconds: float = 30) -> None:
+    def until(self, what: str, holds: Any, *, seconds: float = 60) -> None:
+        """Wait for what others do. The garbage collector alone takes half a minute to notice a kind that is new."""
         end = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < end, f"waited {seconds:.0f} s for {what}"

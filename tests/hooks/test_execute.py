@@ -20,7 +20,7 @@ import disable
 import orders
 import pytest
 from lib.ai_inference import names, release
-from lib.ai_inference.api import Unreachable
+from lib.ai_inference.api import Refusal, Unreachable
 
 from tests.hooks import bindings
 from tests.hooks.conftest import Bed
@@ -31,6 +31,24 @@ pytestmark = pytest.mark.testbed
 TWO = {"min": 2, "max": 2, "bound": 2}
 ALL = {"StatefulSet/chat", "Service/chat", "ResourceClaimTemplate/chat", "Secret/chat-token"}
 SHARE = {"deviceRequest": {"capacity": {"memory": "9Gi"}}}
+
+
+GATED = {"src": "HuggingFace", "ref": {**HUGGING_FACE["ref"], "authSecretRef": {"name": "hf"}}}  # type: ignore[dict-item]
+
+
+def secret(name: str, namespace: str, **content: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace}
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+
+
+def lists_orders(bed: Bed) -> bool:
+    """A server that has just started refuses for a moment: its storage is not filled yet."""
+    try:
+        bed.snapshots()
+    except Refusal:
+        return False
+    return True
 
 
 def frozen(item: Mapping[str, Any]) -> str:
@@ -379,6 +397,21 @@ def test_another_model_source_makes_the_set_anew(bed: Bed) -> None:
     assert [claim["metadata"]["name"] for claim in workload["spec"]["volumeClaimTemplates"]] == ["storage"]
 
 
+def test_a_new_release_alone_restarts_no_replica_with_a_model_volume(bed: Bed) -> None:
+    """The claim template as the API server completed it is no edit of the order."""
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(volume=VOLUME), model=HUGGING_FACE)
+    bed.settle()
+    before = bed.get("statefulset", "chat", namespace)
+    assert before["spec"]["volumeClaimTemplates"][0]["spec"]["volumeMode"] == "Filesystem"
+    bed.plan("chat", namespace, plan(volume={"size": "17Gi"}, recipe={**plan()["recipe"], "release": "2.0"}))
+    bed.run()
+    after = bed.get("statefulset", "chat", namespace)
+    assert after["metadata"]["annotations"][names.EDIT] == before["metadata"]["annotations"][names.EDIT]
+    assert after["spec"]["template"]["metadata"]["labels"][names.RELEASE] == "2.0"
+    assert after["spec"]["updateStrategy"]["type"] == "OnDelete"
+
+
 def test_a_settled_volume_region_is_kept(bed: Bed) -> None:
     namespace = bed.namespace()
     bed.order("chat", namespace, planned=plan(volume=VOLUME), model=HUGGING_FACE)
@@ -407,10 +440,8 @@ def test_a_plan_that_is_withdrawn_stops_nothing(bed: Bed) -> None:
     )  # fmt: skip
 
 
-def test_the_hook_runs_as_the_operator_runs_it(bed: Bed, tmp_path: Path) -> None:
-    """A process with files in its environment; what it prints and writes is what the operator reads."""
-    namespace = bed.namespace()
-    bed.order("chat", namespace, planned=plan())
+def start(bed: Bed, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`orders.py` as a process, with its files in `folder`."""
     context = [{"binding": "orders", "type": "Group", "groupName": "orders", "snapshots": bed.snapshots()}]
     files = {
         "BINDING_CONTEXT_PATH": context, "VALUES_PATH": bindings.values(), "CONFIG_VALUES_PATH": {},
@@ -421,12 +452,19 @@ def test_the_hook_runs_as_the_operator_runs_it(bed: Bed, tmp_path: Path) -> None
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     for name, content in files.items():
-        path = tmp_path / name
+        path = folder / name
         path.write_text("" if content is None else json.dumps(content))
         environment[name] = str(path)
-    done = subprocess.run(
+    return subprocess.run(
         [bindings.ROOT / "hooks" / "orders.py"], env=environment, capture_output=True, text=True, check=False
     )
+
+
+def test_the_hook_runs_as_the_operator_runs_it(bed: Bed, tmp_path: Path) -> None:
+    """A process with files in its environment; what it prints and writes is what the operator reads."""
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    done = start(bed, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert bed.names(namespace) == ALL
     assert (tmp_path / "VALUES_JSON_PATCH_PATH").read_text() == ""
@@ -451,6 +489,147 @@ def test_a_release_record_left_in_uninstalling_is_removed(bed: Bed, monkeypatch:
     assert bed.names(namespace) == {"Secret/sh.helm.release.v1.ai-inference.v1", "Secret/sh.helm.release.v1.other.v2"}
 
 
+def test_release_records_are_sought_where_the_operator_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deckhouse and a stock operator with the variable; a stock operator told by a flag, in a pod; no pod at all."""
+    account = tmp_path / "namespace"
+    monkeypatch.setattr(release, "_ACCOUNT_NAMESPACE", account)
+    monkeypatch.delenv("ADDON_OPERATOR_NAMESPACE", raising=False)
+    assert release.operator_namespace() == "d8-system"
+    account.write_text("")
+    assert release.operator_namespace() == "d8-system"
+    account.write_text("addons\n")
+    assert release.operator_namespace() == "addons"
+    monkeypatch.setenv("ADDON_OPERATOR_NAMESPACE", " ")
+    assert release.operator_namespace() == "addons"
+    monkeypatch.setenv("ADDON_OPERATOR_NAMESPACE", "operators")
+    assert release.operator_namespace() == "operators"
+
+
+def test_a_missing_secret_of_the_model_creates_nothing_and_heals_within_a_minute(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(volume=VOLUME), model=GATED)
+    others = other_orders(bed, namespace)
+    bed.run()
+    assert bed.condition("chat", namespace, "ModelResolved") == (
+        "False", "CredentialsMissing",
+        f"no Secret hf in the namespace {namespace}; it has to hold a token as one of token, HF_TOKEN, "
+        "HUGGING_FACE_HUB_TOKEN",
+    )  # fmt: skip
+    assert bed.condition("chat", namespace, "Ready")[:2] == ("False", "CredentialsMissing")
+    assert bed.condition("chat", namespace)[0] == "Unknown"
+    assert not ALL & bed.names(namespace)
+    assert_standing(bed, namespace, others)
+
+    bed.settle()
+    assert bed.condition("chat", namespace, "ModelResolved")[1] == "CredentialsMissing", "between two attempts"
+    bed.cluster.apply(secret("hf", namespace, password="hf_do-not-show", token=""))
+    bed.run(later=30)
+    assert bed.condition("chat", namespace, "ModelResolved") == (
+        "False", "CredentialsMissing",
+        "the Secret hf holds no token: none of the keys token, HF_TOKEN, HUGGING_FACE_HUB_TOKEN has a value",
+    )  # fmt: skip
+    assert not ALL & bed.names(namespace)
+
+    bed.cluster.apply(secret("hf", namespace, HF_TOKEN="hf_do-not-show"))
+    bed.run(later=60)
+    assert bed.names(namespace) >= ALL
+    assert bed.condition("chat", namespace, "ModelResolved")[0] == "True"
+    assert bed.condition("chat", namespace) == ("False", "WorkloadProgressing", "the workload is being created")
+
+
+def test_a_secret_that_goes_away_leaves_the_workload_and_what_the_module_changes_of_it(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.cluster.apply(secret("hf", namespace, token="hf_do-not-show"))
+    bed.order("chat", namespace, planned=plan(volume=VOLUME), model=GATED)
+    bed.settle()
+    before = bed.get("statefulset", "chat", namespace)["metadata"]
+    bed.delete("secret", "hf", namespace)
+    bed.delete("service", "chat", namespace)
+    bed.run()
+    assert bed.names(namespace) >= ALL
+    assert bed.condition("chat", namespace, "ModelResolved")[0] == "True"
+
+    bed.plan("chat", namespace, plan(volume=VOLUME, **SHARE))
+    bed.run()
+    after = bed.get("statefulset", "chat", namespace)["metadata"]
+    assert (after["uid"], after["generation"]) == (before["uid"], before["generation"])
+    assert bed.condition("chat", namespace, "ModelResolved")[:2] == ("False", "CredentialsMissing")
+
+    bed.cluster.apply(secret("hf", namespace, token="hf_do-not-show"))
+    bed.run(later=60)
+    after = bed.get("statefulset", "chat", namespace)["metadata"]
+    assert (after["uid"], after["generation"]) == (before["uid"], before["generation"] + 1)
+    assert bed.condition("chat", namespace, "ModelResolved")[0] == "True"
+
+
+@pytest.mark.parametrize("content", [{"token": "hf_do-not-show"}, {"other": "hf_do-not-show"}], ids=["good", "bad"])
+def test_the_token_of_a_model_is_written_nowhere(bed: Bed, tmp_path: Path, content: dict[str, str]) -> None:
+    namespace = bed.namespace()
+    bed.cluster.apply(secret("hf", namespace, **content))
+    bed.order("chat", namespace, planned=plan(volume=VOLUME), model=GATED)
+    done = start(bed, tmp_path)
+    assert done.returncode == 0
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    kinds = "statefulset,service,resourceclaimtemplate,controllerrevision,event,inferenceservice"
+    written += [done.stdout, done.stderr, json.dumps(bed.cluster.get(kinds, "--namespace", namespace))]
+    for value in content.values():
+        coded = base64.b64encode(value.encode()).decode()
+        assert not [text for text in written if value in text or coded in text]
+
+
+def test_an_order_deleted_while_it_is_applied_leaves_nothing(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan(volume=VOLUME, replicas=TWO), model=HUGGING_FACE)
+    found = bed.snapshots()
+    bed.delete("inferenceservice", "chat", namespace)
+    bindings.run(orders.main, found, binding="orders")
+    assert bed.get("inferenceservice", "chat", namespace) is None, "a status makes no order"
+    bed.until("everything to go", lambda: not bed.names(namespace))
+
+
+def test_an_order_made_again_while_the_former_is_applied_gets_nothing_of_it(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    found = bed.snapshots()
+    former = bed.get("inferenceservice", "chat", namespace)["metadata"]["uid"]
+    bed.delete("inferenceservice", "chat", namespace)
+    bed.order("chat", namespace)
+    bindings.run(orders.main, found, binding="orders")
+    made = bed.get("inferenceservice", "chat", namespace)
+    assert made["metadata"]["uid"] != former
+    assert "status" not in made, "neither the status of the former order nor its plan"
+    bed.run()
+    assert bed.condition("chat", namespace, "Planned")[1] == "PlanPending"
+    bed.until("the former objects to go", lambda: not bed.names(namespace))
+
+    bed.plan("chat", namespace, plan())
+    bed.run(later=60)
+    assert bed.names(namespace) == ALL
+    owners = bed.get("statefulset", "chat", namespace)["metadata"]["ownerReferences"]
+    assert [owner["uid"] for owner in owners] == [made["metadata"]["uid"]]
+
+
+def test_an_object_replaced_while_its_order_is_applied_is_left_alone(bed: Bed) -> None:
+    namespace = bed.namespace()
+    bed.order("chat", namespace, planned=plan())
+    bed.settle()
+    bed.plan("chat", namespace, plan(**SHARE))
+    found = bed.snapshots()
+    bed.delete("service", "chat", namespace)
+    metadata = {"name": "chat", "namespace": namespace}
+    spec = {"ports": [{"port": 5000}], "selector": {"app": "mine"}}
+    bed.cluster.apply({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+    before = frozen(bed.get("service", "chat", namespace))
+    bindings.run(orders.main, found, binding="orders")
+    assert frozen(bed.get("service", "chat", namespace)) == before
+    reason, message = bed.condition("chat", namespace)[1:]
+    assert (reason, message.partition(":")[0]) == ("WorkloadProgressing", "Service chat was replaced meanwhile")
+    bed.run()
+    assert bed.condition("chat", namespace)[1] == "NameConflict"
+
+
 def test_an_api_server_that_does_not_answer_changes_nothing(bed: Bed) -> None:
     namespace = bed.namespace()
     bed.order("chat", namespace, planned=plan())
@@ -461,6 +640,7 @@ def test_an_api_server_that_does_not_answer_changes_nothing(bed: Bed) -> None:
             bindings.run(orders.main, found, binding="orders")
     finally:
         bed.cluster.start_apiserver()
+    bed.until("the API server to have its orders again", lambda: lists_orders(bed))
     bed.run()
     assert bed.names(namespace) == ALL
 

@@ -37,6 +37,9 @@ STARTUP_PERIOD_SECONDS: Final = 10
 STARTUP_FAILURES: Final = 240
 """40 minutes: the time users already allow a rollout; very large models from a slow volume need half an hour."""
 
+TOKEN_KEYS: Final = ("token", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""Under which keys of the Secret of an order the token for Hugging Face may stand."""
+
 CACHE: Final = "/cache"
 MODEL: Final = "/data"
 
@@ -152,7 +155,9 @@ def of(
             "order": order.generation, "class": [service_class.name, service_class.generation],
             "device": [plan["deviceClassName"], plan["placementType"], plan["sharingMode"], plan.get("share"),
                        plan["acceleratorCount"], plan["deviceRequest"]],
-            "volume": storage,
+            # Whether there is one, and not which: the volume of a set that stands is kept, and is read back with the
+            # defaults that the API server gave it.
+            "volume": bool(storage),
         }
     )  # fmt: skip
     pod_hash = digest(pod)
@@ -214,6 +219,14 @@ def inputs(
     facts = [order.uid, order.generation, service_class.name, service_class.generation, service_class.authentication]
     supplied = [platform.registry, sorted(platform.digests.items()), templates]
     return digest([facts, service_class.strategy, order.spec["model"], told, supplied])
+
+
+def credentials(order: Order) -> str | None:
+    """The Secret that the order names for access to Hugging Face; None: it names none."""
+    model = order.spec["model"]
+    if model["src"] != "HuggingFace":
+        return None
+    return (model["ref"].get("authSecretRef") or {}).get("name") or None
 
 
 def owner_reference(order: Order) -> dict[str, Any]:
@@ -372,8 +385,8 @@ def _fetcher(order: Order, plan: Mapping[str, Any], platform: Platform) -> dict[
         HF_HOME=f"{MODEL}/.hf",
         TMPDIR="/tmp",
     )
-    secret = (reference.get("authSecretRef") or {}).get("name")
-    if secret:
+    secret = credentials(order)
+    if secret is not None:
         # Any of three keys may hold the token; an optional key that is absent leaves its variable unset.
         environment += [
             _secret("HF_TOKEN", secret, "HF_TOKEN", optional=True),
