@@ -35,6 +35,13 @@ def test_a_refused_order_is_tried_at_growing_pauses_and_always_within_the_minute
     assert tried == [0, 5, 20, 50, 80, 110, 140, 170]
 
 
+def test_a_missing_secret_is_looked_for_again_within_the_minute() -> None:
+    missing = Outcome(reason="CredentialsMissing", message="no Secret hf")
+    ledger = attempts.noted(work(), {KEY: missing}, {}, 1000)
+    assert not attempts.due(work(), ledger, 1004).applies
+    assert attempts.due(work(), ledger, 1005).applies
+
+
 def test_a_change_of_the_order_is_tried_at_once() -> None:
     ledger = attempts.noted(work(), {KEY: REFUSED}, {}, 1000)
     assert not attempts.due(work(), ledger, 1001).applies

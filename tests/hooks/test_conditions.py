@@ -68,8 +68,8 @@ def with_workload(objects: Objects, **changes: Any) -> Objects:
     return objects
 
 
-def with_condition(objects: Objects, reason: str, message: str) -> Objects:
-    entry = {"type": "WorkloadReady", "status": "False", "reason": reason, "message": message}
+def with_condition(objects: Objects, reason: str, message: str, name: str = "WorkloadReady") -> Objects:
+    entry = {"type": name, "status": "False", "reason": reason, "message": message}
     entry["lastTransitionTime"] = "2026-11-30T11:00:00Z"
     found = only(objects, "InferenceService")
     found["status"] = {**found.get("status", {}), "conditions": [entry]}
@@ -92,6 +92,10 @@ NOTHING = ("Unknown WorkloadProgressing", "Unknown WorkloadRebuilding")
 
 
 TWO = with_workload(standing(replicas=2, planned=plan(replicas={"min": 1, "max": 2, "bound": 2})), readyReplicas=1)
+
+
+WITHOUT_TOKEN = Outcome(reason="CredentialsMissing", message="no Secret hf in the namespace team-a")
+LARGER = plan(share={"memory": "9Gi", "computePercent": 40})
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,29 @@ CASES = {
         want("Degraded", "True", "True", PLACED, "False WorkloadRefused", "True", "False WorkloadRefused"),
         Outcome(reason="WorkloadRefused", message="StatefulSet chat: denied by a policy"),
     ),
+    "the Secret with the token is missing": Case(
+        [order(planned=plan()), service_class()],
+        want("Failed", "True", "False CredentialsMissing", PLACED, NOTHING[0], "True", "False CredentialsMissing"),
+        WITHOUT_TOKEN,
+    ),
+    "the missing Secret is told until an attempt ends otherwise": Case(
+        with_condition([order(planned=plan()), service_class()], "CredentialsMissing", "no Secret", "ModelResolved"),
+        want("Failed", "True", "False CredentialsMissing", PLACED, NOTHING[0], "True", "False CredentialsMissing"),
+    ),
+    "the Secret has come, and the workload is just applied": Case(
+        with_condition([order(planned=plan()), service_class()], "CredentialsMissing", "no Secret", "ModelResolved"),
+        want("Pending", "True", "True", PLACED, "False WorkloadProgressing", "True", "False WorkloadProgressing"),
+        Outcome(),
+    ),
+    "a missing Secret leaves what serves": Case(
+        with_plan(standing(), LARGER),
+        want("Degraded", "True", "False CredentialsMissing", PLACED, "True", "True", "False CredentialsMissing"),
+        WITHOUT_TOKEN,
+    ),
+    "a Secret that was missing is no matter once the workload stands as it should": Case(
+        with_condition(standing(), "CredentialsMissing", "no Secret", "ModelResolved"),
+        want("Ready", "True", "True", PLACED, "True", "True", "True"),
+    ),
     "pods refused by a quota": Case(
         [
             *[item for item in with_workload(standing(ready=False), replicas=0) if item["kind"] != "Pod"],
@@ -217,6 +244,7 @@ def test_the_whole_status_of_a_serving_order() -> None:
         "phase": "Ready",
         "model": {"endpointType": "Chat", "servedName": "qwen3"},
         "endpoint": {
+            "url": "http://chat.team-a.svc.cluster.local:80",
             "internalURL": "http://chat.team-a.svc.cluster.local:80",
             "authentication": "Token",
             "tokenSecretName": "chat-token",
@@ -238,6 +266,14 @@ def test_the_whole_status_of_a_serving_order() -> None:
             ("Ready", "Ready", "1 of 1 replicas are ready"),
         )
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("exposure", ["Internal", "External"])
+def test_the_address_is_the_internal_one_as_long_as_there_is_no_route(exposure: str) -> None:
+    policy = {"type": exposure, "authentication": "None"}
+    objects = stood(order(planned=plan()), service_class(exposurePolicy=policy))
+    address = "http://chat.team-a.svc.cluster.local:80"
+    assert status(objects)["endpoint"] == {"url": address, "internalURL": address, "authentication": "None"}
 
 
 def test_a_published_status_is_not_written_again() -> None:

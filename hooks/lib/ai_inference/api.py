@@ -45,6 +45,11 @@ class Refusal(Exception):
         return self.code == 409
 
     @property
+    def replaced(self) -> bool:
+        """The object of the uid that was sent is gone, whether or not another has its name."""
+        return (self.conflict and not self.terminating) or (self.code == 422 and "metadata.uid" in str(self))
+
+    @property
     def terminating(self) -> bool:
         return "NamespaceTerminating" in self.causes
 
@@ -95,6 +100,18 @@ class Api:
                 return None
             raise
         return found
+
+    def data_keys(self, path: str) -> frozenset[str] | None:
+        """Which keys of a Secret hold something; None: there is no such Secret.
+
+        Kubernetes has no way to ask for the keys alone. The values are dropped here, unread.
+        """
+        try:
+            return frozenset(key for key, held in (self.request("GET", path).get("data") or {}).items() if held)
+        except Refusal as refusal:
+            if refusal.missing:
+                return None
+            raise
 
     def list_metadata(self, path: str, selector: Mapping[str, str]) -> list[dict[str, Any]]:
         """Metadata of all objects under a collection that carry the labels; empty also when the kind is not served."""

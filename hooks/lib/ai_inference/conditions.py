@@ -25,8 +25,12 @@ PLAN_REASONS: Final = (
     "PlacementUndecidable", "ResourceClaimExhausted", "PlacementNotPermitted", "HardwareUnsuitable",
     "HostResourcesExhausted", "VolumePinned", "PlanPending",
 )  # fmt: skip
-REFUSALS: Final = ("WorkloadRefused", "NameConflict", "NamespaceTerminating", "CapabilityMissing")
-"""What an attempt to write can end with; it stays the order's condition until an attempt ends otherwise."""
+WORKLOAD_REFUSALS: Final = ("WorkloadRefused", "NameConflict", "NamespaceTerminating", "CapabilityMissing")
+REFUSALS: Final = (*WORKLOAD_REFUSALS, "CredentialsMissing")
+"""What an attempt to write can end with; it stays the order's condition until an attempt ends otherwise.
+
+Of `ModelResolved` when the Secret with the token for the model is missing, else of `WorkloadReady`.
+"""
 
 PASSING: Final = frozenset(
     {
@@ -115,6 +119,24 @@ def _earlier_refusal(reasons: tuple[str, ...]) -> Check:
     return check
 
 
+def _without_credentials(view: View) -> Verdict | None:
+    """Found at the attempt to write, and true until the next one: attempts are spaced, and most runs make none."""
+    if view.outcome is not None:
+        if view.outcome.reason == "CredentialsMissing":
+            return _false(view.outcome.reason, view.outcome.message)
+        return None
+    return _kept(view, "ModelResolved", ("CredentialsMissing",))
+
+
+def _kept(view: View, name: str, reasons: tuple[str, ...]) -> Verdict | None:
+    """The condition as it is published, when it tells one of these reasons and what should stand still does not."""
+    if view.unapplied:
+        for condition in view.order.status.get("conditions") or ():
+            if condition.get("type") == name and condition.get("reason") in reasons:
+                return _false(condition["reason"], condition.get("message") or "")
+    return None
+
+
 def _unknown_refusal(view: View) -> Verdict | None:
     plan = view.order.planned or {}
     if plan.get("decision") != "Placed":
@@ -145,19 +167,14 @@ def _planned(view: View) -> Verdict:
 
 
 def _being_written(view: View) -> Verdict | None:
-    if view.outcome is not None and view.outcome.reason is not None:
-        return _false(view.outcome.reason, view.outcome.message)
+    if view.outcome is not None and view.outcome.reason not in (None, "CredentialsMissing"):
+        return _false(view.outcome.reason or "", view.outcome.message)
     return None
 
 
 def _still_refused(view: View) -> Verdict | None:
     """A refusal stands until an attempt ends otherwise: attempts are spaced, and most runs make none."""
-    if view.outcome is not None or not view.unapplied:
-        return None
-    for condition in view.order.status.get("conditions") or ():
-        if condition.get("type") == "WorkloadReady" and condition.get("reason") in REFUSALS:
-            return _false(condition["reason"], condition.get("message") or "")
-    return None
+    return _kept(view, "WorkloadReady", WORKLOAD_REFUSALS) if view.outcome is None else None
 
 
 def _namespace_goes(view: View) -> Verdict | None:
@@ -171,6 +188,8 @@ def _nothing_stands(view: View) -> Verdict | None:
         return None
     if view.order.placement is None:
         return _unknown("WorkloadProgressing", "no workload yet: the order is not placed")
+    if _without_credentials(view) is not None:
+        return _unknown("WorkloadProgressing", "no workload yet: the token for the model is missing")
     return _false("WorkloadProgressing", "the workload is being created")
 
 
@@ -243,7 +262,8 @@ def _current(view: View) -> Verdict:
 CHECKS: Final[Mapping[str, tuple[Check, ...]]] = {
     "ClassResolved": (_not_planned, _plan_refuses(CLASS_REASONS), _class_resolved),
     "ModelResolved": (
-        _not_planned, _earlier_refusal(CLASS_REASONS), _plan_refuses(MODEL_REASONS), _model_resolved,
+        _not_planned, _earlier_refusal(CLASS_REASONS), _plan_refuses(MODEL_REASONS), _without_credentials,
+        _model_resolved,
     ),
     "Planned": (
         _not_planned, _earlier_refusal(CLASS_REASONS + MODEL_REASONS), _plan_refuses(PLAN_REASONS), _unknown_refusal,
@@ -336,8 +356,10 @@ def status(view: View, now: str) -> dict[str, Any]:
     if view.service_class is not None and (workload is not None or order.placement is not None):
         token = f"{order.name}-token" if view.service_class.authentication == "Token" else None
         published["endpoint"] = _present(
-            internalURL=view.internal_url, authentication=view.service_class.authentication, tokenSecretName=token
-        )
+            # One address until routes are made: also of a class that is External.
+            url=view.internal_url, internalURL=view.internal_url,
+            authentication=view.service_class.authentication, tokenSecretName=token,
+        )  # fmt: skip
     elif order.status.get("endpoint") and workload is not None:
         published["endpoint"] = order.status["endpoint"]
     bounds = plan.get("replicas") or {}

@@ -4,7 +4,8 @@
 """Intents → the API server, order by order, up to four orders at once. Knows the server and no rule of placement.
 
 An order's objects are written in the order of `kinds.APPLIED`, the set last, so that an order that is refused holds no
-device. Every refusal stays with its order. Names not known to be ours are looked at before anything is written.
+device. Every refusal stays with its order. Names not known to be ours, and the Secret that the order names for access
+to its model, are looked at before anything is written. What a Secret holds stays in `api`: here are its keys at most.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from lib.ai_inference import decide, kinds, names, render, values
 from lib.ai_inference.conditions import Outcome
 from lib.ai_inference.decide import Apply, Delete, Nudge, Record, Scale, SetStatus
-from lib.ai_inference.world import Key, Order
+from lib.ai_inference.world import Key, Order, Workload
 
 if TYPE_CHECKING:
     from lib.ai_inference.api import Api, Refusal
     from lib.ai_inference.classes import ClassStatus
 
 WRITERS: Final = 4
+_STATUS_TRIES: Final = 3
 T = TypeVar("T")
 
 
@@ -104,15 +106,13 @@ def report(statuses: Sequence[SetStatus], records: Sequence[Record]) -> None:
         body = {
             "apiVersion": "ai.deckhouse.io/v1alpha1",
             "kind": "InferenceService",
-            "metadata": {"name": order.name, "namespace": order.namespace, "uid": order.uid},
+            "metadata": {"name": order.name, "namespace": order.namespace},
             "status": item.status,
         }
-        path = kinds.path("InferenceService", order.namespace, order.name, "status")
         try:
-            api.apply(path, body, manager=names.STATUS_MANAGER, force=True)
+            _publish(api, kinds.path("InferenceService", order.namespace, order.name), order.uid, body)
         except Refusal as refusal:
-            if not refusal.missing and not refusal.conflict:
-                _say(f"status of {order.namespace}/{order.name} is refused: {refusal}")
+            _say(f"status of {order.namespace}/{order.name} is refused: {refusal}")
         except Unreachable as error:
             _say(str(error))
 
@@ -135,15 +135,37 @@ def report_classes(statuses: Sequence[ClassStatus]) -> None:
         body = {
             "apiVersion": "ai.deckhouse.io/v1alpha1",
             "kind": "InferenceServiceClass",
-            "metadata": {"name": item.name, "uid": item.uid},
+            "metadata": {"name": item.name},
             "status": item.status,
         }
-        path = kinds.path("InferenceServiceClass", None, item.name, "status")
         try:
-            api.apply(path, body, manager=names.STATUS_MANAGER, force=True)
+            _publish(api, kinds.path("InferenceServiceClass", None, item.name), item.uid, body)
         except Refusal as refusal:
-            if not refusal.missing and not refusal.conflict:
-                _say(f"status of the class {item.name} is refused: {refusal}")
+            _say(f"status of the class {item.name} is refused: {refusal}")
+
+
+def _publish(api: Api, path: str, uid: str, body: Mapping[str, Any]) -> None:
+    """Apply the status of exactly the object of that uid; one that is gone, or made again, gets nothing.
+
+    A uid in the body does not help: the API server drops metadata from a status of a custom resource before it compares
+    it. The resource version is compared, so the status is written to the very object that was looked at.
+    """
+    from lib.ai_inference.api import Refusal
+
+    for _ in range(_STATUS_TRIES):
+        found = api.metadata(path)
+        if found is None or found.get("uid") != uid:
+            return
+        exact = {**body, "metadata": {**body["metadata"], "resourceVersion": found["resourceVersion"]}}
+        try:
+            api.apply(f"{path}/status", exact, manager=names.STATUS_MANAGER, force=True)
+            return
+        except Refusal as refusal:
+            if refusal.missing:
+                return
+            if not refusal.conflict:
+                raise
+    # Somebody writes faster than we look: the event of that write makes the next run.
 
 
 def record(api: Api, item: Record) -> None:
@@ -182,6 +204,7 @@ def _apply(api: Api, apply: Apply) -> Outcome:
         objects = {item["kind"]: item for item in render.manifests(apply.values)}
     except render.Unfit as unfit:
         raise Stopped("WorkloadRefused", str(unfit)) from unfit
+    _check_credentials(api, apply)
     contained = sorted(values.contained(apply.values), key=lambda identity: kinds.APPLIED.index(identity[0]))
     known = {identity: _known(api, apply, *identity) for identity in contained}
     if apply.rebuild is not None:
@@ -204,6 +227,27 @@ def _apply(api: Api, apply: Apply) -> Outcome:
         except Refusal as refusal:
             raise _refused(item.kind, item.name, refusal) from refusal
     return Outcome()
+
+
+def _check_credentials(api: Api, apply: Apply) -> None:
+    """Look whether the Secret with the token for the model's source is there. Raises Stopped when it is not.
+
+    The planner cannot look: it has no right to read Secrets. Of a set that stands as user and class asked for it the
+    weights are fetched or about to be: what the module changes of it waits for no Secret.
+    """
+    secret = values.credentials(apply.order)
+    standing = apply.standing.get(("StatefulSet", apply.order.name))
+    edit = apply.values["workload"]["annotations"][names.EDIT]
+    if secret is None or (isinstance(standing, Workload) and not standing.deleting and standing.edit == edit):
+        return
+    path = kinds.path("Secret", apply.order.namespace, secret)
+    held = _guarded("Secret", secret, lambda: api.data_keys(path))
+    keys = ", ".join(values.TOKEN_KEYS)
+    if held is None:
+        text = f"no Secret {secret} in the namespace {apply.order.namespace}; it has to hold a token as one of {keys}"
+        raise Stopped("CredentialsMissing", text)
+    if held.isdisjoint(values.TOKEN_KEYS):
+        raise Stopped("CredentialsMissing", f"the Secret {secret} holds no token: none of the keys {keys} has a value")
 
 
 def _known(api: Api, apply: Apply, kind: str, name: str) -> str | None:
@@ -246,7 +290,7 @@ def _write(api: Api, apply: Apply, manifest: Mapping[str, Any], uid: str | None)
     except Refusal as refusal:
         if refusal.conflict and uid is None and not refusal.terminating:
             raise Stopped("NameConflict", f"{kind} {name}: {refusal}") from refusal
-        if refusal.conflict and uid is not None and not refusal.terminating:
+        if refusal.replaced and uid is not None:
             raise Stopped("WorkloadProgressing", f"{kind} {name} was replaced meanwhile: {refusal}") from refusal
         raise _refused(kind, name, refusal) from refusal
 
