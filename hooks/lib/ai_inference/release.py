@@ -14,21 +14,26 @@ from typing import Final
 from lib.ai_inference import kinds, names
 
 _ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_DEFAULT_NAMESPACE: Final = "d8-system"
 _REMOVED: Final = ("StatefulSet", "PodDisruptionBudget", "Service", "ResourceClaimTemplate")
 """Sets first, so that no pod comes back. Tokens and volumes stay: they go with their orders."""
 _ROUNDS: Final = 5
 _PAUSE_SECONDS: Final = 1.0
 
 
-def operator_namespace() -> str | None:
-    """Where the operator keeps its release records; None: it is not known, as on a developer's machine."""
-    named = os.environ.get("ADDON_OPERATOR_NAMESPACE")
+def operator_namespace() -> str:
+    """Where the operator keeps its release records.
+
+    Hooks inherit the operator's environment: Deckhouse names the namespace there. A stock operator may have been told
+    by a flag, which no hook sees, so the namespace of its pod comes next, and Deckhouse's own where there is no pod.
+    """
+    named = os.environ.get("ADDON_OPERATOR_NAMESPACE", "").strip()
     if named:
         return named
     try:
-        return _ACCOUNT_NAMESPACE.read_text().strip() or None
+        return _ACCOUNT_NAMESPACE.read_text().strip() or _DEFAULT_NAMESPACE
     except OSError:
-        return None
+        return _DEFAULT_NAMESPACE
 
 
 def clear_uninstalling() -> list[str]:
@@ -36,8 +41,6 @@ def clear_uninstalling() -> list[str]:
     from lib.ai_inference.api import Api
 
     namespace = operator_namespace()
-    if namespace is None:
-        return []
     api = Api(1)
     selector = {"owner": "helm", "name": "ai-inference", "status": "uninstalling"}
     found = api.list_metadata(kinds.path("Secret", namespace), selector)
