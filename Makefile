@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed-$(shell cat requirements-dev.txt 2>/dev/null | sha25
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z][a-zA-Z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -hE '^[a-z][a-zA-Z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 .PHONY: setup
 setup: $(STAMP) ## one virtual environment with everything that is pinned
@@ -46,8 +46,13 @@ explain: setup ## why one order is where it is: make explain FILE=… ORDER=ns/n
 	@$(VENV)/bin/planner explain $(ORDER) -f $(FILE)
 
 .PHONY: render
-render: setup ## one scenario's manifests: make render CASE=…
+render: setup ## one scenario's manifests (tools/render.py; without CASE: their names): make render CASE=…
 	@$(PY) -m render $(CASE)
+
+.PHONY: golden
+golden: setup ## the expected manifests of every scenario written anew; asks Helm itself too, which needs Go
+	@$(PY) -m tests.render.test_orders
+	@$(PY) -m tests.render.test_helm
 
 .PHONY: testbed
 testbed: setup ## a real API server, scheduler and addon-operator with the module, until Ctrl-C
@@ -64,3 +69,11 @@ bench-sizing: setup ## predicted bytes against the engine's own reports
 .PHONY: bench-latency
 bench-latency: setup ## seconds from kubectl apply to StatefulSet and to a scheduled pod, at 10, 100 and 300 standing orders
 	@$(PY) -m benchmarks.latency
+
+.PHONY: bench-packing
+bench-packing: setup ## cards used against the proven optimum, beside first fit (REAL_ALLOCATORS: beside the real one)
+	@$(PY) -m benchmarks.packing
+
+.PHONY: bench-churn
+bench-churn: setup ## orders accepted while they come and go, beside first fit and smallest first
+	@$(PY) -m benchmarks.churn

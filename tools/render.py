@@ -22,6 +22,12 @@ ROOT = Path(__file__).resolve().parents[1]
 CASES = ROOT / "tests" / "fixtures" / "render"
 
 
+def case(name: str) -> dict[str, Any]:
+    """The file of a case: a service class, an order and its plan."""
+    found: dict[str, Any] = yaml.safe_load((CASES / f"{name}.yaml").read_text())
+    return found
+
+
 def platform_values() -> dict[str, Any]:
     """The values of a stock addon-operator: `modules-values.yaml`."""
     values: dict[str, Any] = yaml.safe_load((ROOT / "modules-values.yaml").read_text())
@@ -33,11 +39,11 @@ def snapshot(bound: kinds.Bound, objects: list[Mapping[str, Any]]) -> list[dict[
     return [{"filterResult": jq.compile(bound.jq).input_value(item).first()} for item in objects]
 
 
-def wanted(case: Mapping[str, Any]) -> decide.Apply:
+def wanted(given: Mapping[str, Any]) -> decide.Apply:
     """What should stand for the order of a case. Raises SystemExit when its plan places nothing."""
     snapshots = {
-        kinds.ORDERS.name: snapshot(kinds.ORDERS, [case["order"]]),
-        kinds.CLASSES.name: snapshot(kinds.CLASSES, [case["class"]]),
+        kinds.ORDERS.name: snapshot(kinds.ORDERS, [given["order"]]),
+        kinds.CLASSES.name: snapshot(kinds.CLASSES, [given["class"]]),
     }
     seen = world.read(snapshots, platform_values())
     apply = decide.wanted(seen, seen.orders[0], render.templates_digest())
@@ -50,8 +56,8 @@ def main() -> None:
     known = sorted(path.stem for path in CASES.glob("*.yaml"))
     if len(sys.argv) != 2 or sys.argv[1] not in known:
         raise SystemExit(f"usage: make render CASE=<case>; cases: {', '.join(known)}")
-    case = yaml.safe_load((CASES / f"{sys.argv[1]}.yaml").read_text())
-    print(yaml.safe_dump_all(render.manifests(wanted(case).values), sort_keys=False, width=120), end="")
+    found = wanted(case(sys.argv[1]))
+    print(yaml.safe_dump_all(render.manifests(found.values), sort_keys=False, width=120), end="")
 
 
 if __name__ == "__main__":

@@ -25,11 +25,6 @@ CASES = sorted(path.stem for path in tool.CASES.glob("*.yaml"))
 VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 
 
-def case(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((tool.CASES / f"{name}.yaml").read_text())
-    return found
-
-
 def applied(**changes: Any) -> dict[str, Any]:
     """Values of a small placed order; `changes` go to its plan, `model` to the order."""
     model = changes.pop("model", None)
@@ -56,21 +51,21 @@ def without_hashes(manifests: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_manifests_are_the_golden_ones(name: str) -> None:
-    """`python -m tests.render.test_orders` writes them anew; read the difference."""
+    """`make golden` writes them anew; read the difference."""
     want = list(yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text()))
-    assert without_hashes(render.manifests(tool.wanted(case(name)).values)) == want
+    assert without_hashes(render.manifests(tool.wanted(tool.case(name)).values)) == want
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_manifests_fit_the_schemas_of_kubernetes_strictly(name: str, version: str) -> None:
-    for manifest in render.manifests(tool.wanted(case(name)).values):
+    for manifest in render.manifests(tool.wanted(tool.case(name)).values):
         kubernetes_validate.validate(manifest, version, strict=True)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_object_belongs_to_the_order(name: str) -> None:
-    apply = tool.wanted(case(name))
+    apply = tool.wanted(tool.case(name))
     for manifest in render.manifests(apply.values):
         metadata = manifest["metadata"]
         assert metadata["labels"] == names.labels(apply.order.name)
@@ -82,14 +77,14 @@ def test_every_object_belongs_to_the_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_rendered_is_what_decide_takes_to_be_contained(name: str) -> None:
-    apply = tool.wanted(case(name))
+    apply = tool.wanted(tool.case(name))
     made = {(item["kind"], item["metadata"]["name"]) for item in render.manifests(apply.values)}
     assert made == {identity for identity in values.contained(apply.values) if identity[0] != "Secret"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_replicas_are_never_named(name: str) -> None:
-    workload = rendered("StatefulSet", dict(tool.wanted(case(name)).values))
+    workload = rendered("StatefulSet", dict(tool.wanted(tool.case(name)).values))
     assert "replicas" not in workload["spec"]
     assert workload["spec"]["podManagementPolicy"] == "Parallel"
 
@@ -97,14 +92,14 @@ def test_replicas_are_never_named(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_no_token_reaches_values_or_manifests(name: str) -> None:
     """The Secret is only ever named."""
-    apply = tool.wanted(case(name))
+    apply = tool.wanted(tool.case(name))
     assert not [item for item in render.manifests(apply.values) if item["kind"] == "Secret"]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_pods_fit_the_restricted_pod_security_level(name: str) -> None:
     """https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, control by control."""
-    pod = rendered("StatefulSet", dict(tool.wanted(case(name)).values))["spec"]["template"]["spec"]
+    pod = rendered("StatefulSet", dict(tool.wanted(tool.case(name)).values))["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["runAsUser"] > 0
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -206,7 +201,7 @@ def main() -> None:
     """Write the golden files."""
     GOLDEN.mkdir(exist_ok=True)
     for name in CASES:
-        manifests = without_hashes(render.manifests(tool.wanted(case(name)).values))
+        manifests = without_hashes(render.manifests(tool.wanted(tool.case(name)).values))
         (GOLDEN / f"{name}.yaml").write_text(yaml.safe_dump_all(manifests, allow_unicode=True, width=120))
 
 

@@ -3,9 +3,10 @@
 
 """An order's values → its manifests, by the Helm engine on the module's own order templates.
 
-`_engine` is the only place that knows which engine renders: `helm template` on the whole chart gives the same manifests
-(a test says so). The chart is loaded once per process, and only with the order templates in it: an engine parses every
-template of its chart at every render.
+`_engine` is the only place that knows which engine renders: Helm's own, in the release that addon-operator links, gives
+the same bytes (tests/render/test_helm.py), and the whole chart gives the same manifests (test_one_chart.py). The chart
+is loaded once per process, and only with the order templates in it: an engine parses every template of its chart at
+every render.
 """
 
 from __future__ import annotations
