@@ -12,7 +12,7 @@ Amounts are exact; memory is bytes. Nothing here is looked up by name of a drive
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import blake2b
 from math import ceil
@@ -563,29 +563,43 @@ def build(
     for device in devices:
         for name in device.nodes:
             on_node[name].append(device)
+    return held_by(
+        Inventory(
+            devices=tuple(devices),
+            by_id=by_id,
+            on_node={name: tuple(found) for name, found in on_node.items()},
+            nodes=by_name,
+            counters=counters,
+            ledger=Ledger(),
+            holds=(),
+            holders={},
+            unpublished=(),
+            problems=tuple(sorted(problems, key=lambda p: (p.driver, p.pool, p.trouble.value, p.message))),
+            kubernetes=kubernetes,
+        ),
+        claims,
+    )
+
+
+def held_by(offered: Inventory, claims: Sequence[Claim]) -> Inventory:
+    """The same devices, held by `claims` and by nobody else."""
     ledger = Ledger()
-    holds = _holds(claims)
+    holds = holds_of(claims)
     holders: dict[DeviceId, list[Hold]] = {}
     unpublished = []
     for hold in holds:
         holders.setdefault(hold.device, []).append(hold)
-        held = by_id.get(hold.device)
+        held = offered.by_id.get(hold.device)
         if held is None:
             unpublished.append(hold)
         else:
             ledger.take(held, hold.amounts, hold.strategy)
-    return Inventory(
-        devices=tuple(devices),
-        by_id=by_id,
-        on_node={name: tuple(found) for name, found in on_node.items()},
-        nodes=by_name,
-        counters=counters,
+    return replace(
+        offered,
         ledger=ledger,
         holds=holds,
         holders={device: tuple(found) for device, found in holders.items()},
         unpublished=tuple(unpublished),
-        problems=tuple(sorted(problems, key=lambda p: (p.driver, p.pool, p.trouble.value, p.message))),
-        kubernetes=kubernetes,
     )
 
 
@@ -682,7 +696,7 @@ def _doubled(newest: Sequence[Slice]) -> tuple[set[str], list[Problem]]:
     ]
 
 
-def _holds(claims: Sequence[Claim]) -> tuple[Hold, ...]:
+def holds_of(claims: Sequence[Claim]) -> tuple[Hold, ...]:
     """What allocated claims hold, by their results alone; admin access holds nothing, pending claims neither."""
     holds = []
     for claim in sorted(claims, key=lambda claim: (claim.namespace, claim.name, claim.uid)):
@@ -870,6 +884,8 @@ __all__ = [
     "charged",
     "exclusive_amounts",
     "exclusive_request",
+    "held_by",
+    "holds_of",
     "judging_key",
     "largest",
     "newest_generations",

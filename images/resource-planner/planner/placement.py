@@ -107,15 +107,8 @@ class Board:
         self.version = 0
         """Changes with every change: an answer given at one version holds as long as the version does."""
         self.ledger = (inventory.ledger if ledger is None else ledger).copy()
-        others = {item.node: item for item in host_use}
-        self.host_free: dict[str, tuple[int | None, int | None]] = {}
+        self.host_free = _host_free(inventory, host_use)
         """Node → milli-CPU and bytes that our pods can still ask for; None: the node states none, so none is judged."""
-        for name, node in inventory.nodes.items():
-            use = others.get(name)
-            self.host_free[name] = (
-                node.cpu_milli - (use.cpu_milli if use else 0) if node.cpu_milli else None,
-                node.memory - (use.memory if use else 0) if node.memory else None,
-            )
         self._cards: list[Card] = []
         self._card_of: dict[DeviceId, int] = {}
         self._builds: dict[tuple[object, ...], int] = {}
@@ -127,8 +120,6 @@ class Board:
         self._wishes: dict[tuple[Use, frozenset[str], frozenset[DeviceId] | None], int] = {}
         self._masks: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._members: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
-        self._vain: dict[tuple[Wish, frozenset[str] | None], int] = {}
-        """At which version a wish was last looked for in vain."""
         self._exclusive: dict[str, Mapping[str, Amount] | None] = {}
         self._of_build: list[list[int]] = []
         self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
@@ -136,6 +127,8 @@ class Board:
         self._in_order: list[Device] = []
         self._several: dict[int, tuple[Wish, dict[int, tuple[int, ...]]]] = {}
         self._cards_on: dict[str, list[int]] = {}
+        self._vain: dict[tuple[Wish, frozenset[str] | None], int] = {}
+        """At which version a wish was last looked for in vain."""
         self._build_cards()
 
     # --- what is there
@@ -240,6 +233,31 @@ class Board:
         if holding.node is not None and holding.host is not None:
             self._host(holding.node, holding.host, -1)
 
+    def renew(self, inventory: Inventory, host_use: Sequence[HostUse]) -> None:
+        """As a new board of `inventory`, which has the same devices and nodes, other holds; costs what is held."""
+        self.version += 1
+        ledgers = (self.ledger, inventory.ledger)
+        held = {name for ledger in ledgers for part in (ledger.whole, ledger.shares) for name in part}
+        touched = sorted({self._card_of[name] for name in held})
+        listed = [index for index in touched if self._cards[index].nodes]
+        for index in listed:
+            self._leave(index)
+        self.inventory, self.ledger = inventory, inventory.ledger.copy()
+        self.host_free = _host_free(inventory, host_use)
+        for index in listed:
+            self._enter(index)
+            self._retabulate(index)
+
+    @property
+    def remembered(self) -> int:
+        """How many states and verdicts it keeps in mind: grows with what was ever tried."""
+        return len(self._states) + len(self._best) + len(self._options)
+
+    def _retabulate(self, index: int) -> None:
+        for number, (_, masks) in self._several.items():
+            if index in masks:
+                self._tabulate(number, index)
+
     def _change(self, name: DeviceId, use: Use, *, taking: bool) -> None:
         device = self.inventory.by_id.get(name)
         if device is None:
@@ -252,9 +270,7 @@ class Board:
         (self.ledger.take if taking else self.ledger.give_back)(device, use.requested, use.strategy)
         if listed:
             self._enter(index)
-            for number, (_, masks) in self._several.items():
-                if index in masks:
-                    self._tabulate(number, index)
+            self._retabulate(index)
 
     def _host(self, node: str, host: HostResources, sign: int) -> None:
         self.version += 1
@@ -544,6 +560,18 @@ class Board:
         """A card by its number."""
         return self._cards[index]
 
+    def alone_on(self, names: Iterable[DeviceId]) -> int:
+        """How many cards nobody holds anything of but by one of `names` (a name for each use)."""
+        uses: dict[int, int] = {}
+        for name in names:
+            if name in self._card_of:
+                uses[self._card_of[name]] = uses.get(self._card_of[name], 0) + 1
+        told = self.ledger.cards
+        return sum(
+            count >= sum(sum(told.get(card, (0, 0))) for card in self._cards[index].names)
+            for index, count in uses.items()
+        )
+
     def in_use(self, card: Card) -> bool:
         """Somebody holds something of it."""
         return any(device.id in self.ledger.whole or device.id in self.ledger.shares for device in card.devices)
@@ -560,18 +588,6 @@ class Board:
             found: dict[int, tuple[int, ...]] = {}
             for build, cards in enumerate(self._of_build):
                 devices = self._cards[cards[0]].devices
-    def alone_on(self, names: Iterable[DeviceId]) -> int:
-        """How many cards nobody holds anything of but by one of `names` (a name for each use)."""
-        uses: dict[int, int] = {}
-        for name in names:
-            if name in self._card_of:
-                uses[self._card_of[name]] = uses.get(self._card_of[name], 0) + 1
-        told = self.ledger.cards
-        return sum(
-            count >= sum(sum(told.get(card, (0, 0))) for card in self._cards[index].names)
-            for index, count in uses.items()
-        )
-
                 found[build] = tuple(place for place, device in enumerate(devices) if device.shape in wish.shapes)
             masks = self._masks[number] = tuple((build, mask) for build, mask in sorted(found.items()) if mask)
         return masks
@@ -602,10 +618,14 @@ class Board:
         requested, strategy = wish.use.requested, wish.use.strategy
         best: tuple[Score, int] | None = None
         before: Options | None = None
+        led_to: set[tuple[str, ...]] = set()
         for place in mask:
             device = card.devices[place]
+            if device.pins in led_to:
+                continue  # no request tells it from an earlier one that fits, and the scheduler takes the first
             if device.taints or self.ledger.lack(self.inventory, device, requested, strategy) is not None:
                 continue
+            led_to.add(device.pins)
             if before is None:
                 before = self._options_of(card)
             self.ledger.take(device, requested, strategy)
@@ -618,14 +638,10 @@ class Board:
 
     def _options_of(self, card: Card) -> Options:
         state = self._state(card)
-        led_to: set[tuple[str, ...]] = set()
         found = self._options.get(state)
         if found is None:
-            if device.pins in led_to:
-                continue  # no request tells it from an earlier one that fits, and the scheduler takes the first
             sizes: dict[int, int] = {}
             share = 0
-            led_to.add(device.pins)
             for device in card.devices:
                 if device.taints:
                     continue
@@ -646,6 +662,18 @@ class Board:
         if device.shape not in self._exclusive:
             self._exclusive[device.shape] = exclusive_amounts(device)
         return self._exclusive[device.shape]
+
+
+def _host_free(inventory: Inventory, host_use: Sequence[HostUse]) -> dict[str, tuple[int | None, int | None]]:
+    others = {item.node: item for item in host_use}
+    found: dict[str, tuple[int | None, int | None]] = {}
+    for name, node in inventory.nodes.items():
+        use = others.get(name)
+        found[name] = (
+            node.cpu_milli - (use.cpu_milli if use else 0) if node.cpu_milli else None,
+            node.memory - (use.memory if use else 0) if node.memory else None,
+        )
+    return found
 
 
 def free_memory(ledger: Ledger, device: Device) -> int:

@@ -138,27 +138,44 @@ class Work:
 class Planning:
     """One run over one snapshot; keeps what questions about the plan need afterwards."""
 
-    def __init__(self, snapshot: Snapshot, recipes: recipe.Recipes) -> None:
+    def __init__(self, snapshot: Snapshot, recipes: recipe.Recipes, before: Planning | None = None) -> None:
+        """`before`: a planning that is needed no more; what it read of the same devices is taken over from it."""
         self.snapshot = snapshot
+        self.recipes = recipes
         self.known = resolution.index(snapshot)
-        self.inventory: Inventory = inventory.build(
-            snapshot.slices,
-            snapshot.claims,
-            snapshot.device_classes,
-            snapshot.taint_rules,
-            snapshot.nodes,
-            snapshot.kubernetes,
-        )
-        self.judge = Judge(self.inventory)
-        self.candidates = Candidates(self.judge, self.known.device_classes, launches.Launcher(recipes))
-        self.board = Board(self.inventory, snapshot.host_use)
+        self.inventory: Inventory
+        self.judge: Judge
+        self.candidates: Candidates
+        self.board: Board
+        self.explainer: explanation.Explainer
+        if before is not None and before.reads_as(snapshot, recipes):
+            self.inventory = inventory.held_by(before.inventory, snapshot.claims)
+            self.judge, self.candidates = before.judge, before.candidates
+            self.board, self.explainer = before.board, before.explainer
+            self.board.renew(self.inventory, snapshot.host_use)
+        else:
+            self.inventory = inventory.build(
+                snapshot.slices,
+                snapshot.claims,
+                snapshot.device_classes,
+                snapshot.taint_rules,
+                snapshot.nodes,
+                snapshot.kubernetes,
+            )
+            self.judge = Judge(self.inventory)
+            self.candidates = Candidates(self.judge, self.known.device_classes, launches.Launcher(recipes))
+            self.board = Board(self.inventory, snapshot.host_use)
+            self.explainer = explanation.Explainer(self.board)
         self.works: dict[Key, Work] = {}
         self._seated: dict[DeviceId, list[tuple[Key, Replica]]] = {}
         """Who is planned on a device and not held by a claim yet."""
+        self._generous: dict[Key, None] = {}
+        """Orders with planned seats above what they are entitled to."""
         self._holds_of: dict[tuple[str, str], list[Hold]] = {}
         """What a claim (namespace, name) holds."""
         for hold in self.inventory.holds:
             self._holds_of.setdefault((hold.namespace, hold.claim), []).append(hold)
+        self._placed_anew: PackingReport | None = None
         self._volumes: dict[Key, dict[int, frozenset[str]]] = {}
         for volume in snapshot.volumes:
             ordinal = _ordinal(volume.name)
@@ -169,13 +186,17 @@ class Planning:
             kind for kind in READ_FOR_PLACEMENT if kind in self.known.unreadable or kind in half_read
         )
         self._decide()
-        self._generous: dict[Key, None] = {}
-        """Orders with planned seats above what they are entitled to."""
-        self.explainer = explanation.Explainer(self.board)
+
+    def reads_as(self, snapshot: Snapshot, recipes: recipe.Recipes) -> bool:
+        """Devices, device classes and nodes of `snapshot` are those that this planning read."""
+        mine = self.snapshot
+        return recipes is self.recipes and all(
+            getattr(mine, name) == getattr(snapshot, name)
+            for name in ("kubernetes", "slices", "device_classes", "taint_rules", "nodes")
+        )
 
     # --- the run
 
-        self._placed_anew: PackingReport | None = None
     def _decide(self) -> None:
         standing = _standing(self.inventory.holds)
         orders = [
@@ -374,12 +395,16 @@ class Planning:
         """A planned replica takes its seat."""
         self.board.take(replica.seat.devices, replica.use, replica.seat.node, replica.host)
         work.replicas.append(replica)
+        if len(work.replicas) > work.least:
+            self._generous[work.order.key] = None
         for name in replica.seat.devices:
             self._seated.setdefault(name, []).append((work.order.key, replica))
 
     def _unseat(self, work: Work) -> None:
         replica = work.replicas.pop()
         self.board.give_back(replica.seat.devices, replica.use, replica.seat.node, replica.host)
+        if len(work.replicas) <= work.least:
+            self._generous.pop(work.order.key, None)
         for name in replica.seat.devices:
             left = [item for item in self._seated[name] if item[1] is not replica]
             if left:
@@ -399,16 +424,12 @@ class Planning:
         """Entitled replicas without a seat, of an order that may get some."""
         if work.resolved is None or work.kept or self._unreadable or work.considered is None:
             return 0
-        if len(work.replicas) > work.least:
-            self._generous[work.order.key] = None
         if work.considered.blocked is not None and not work.retained:
             return 0
         return max(work.least - len(work.replicas), 0) if work.considered.offers or work.offer else 0
 
     # --- filling
 
-        if len(work.replicas) <= work.least:
-            self._generous.pop(work.order.key, None)
     def _fill_entitled(self, works: Sequence[Work]) -> None:
         """On the fewest cards if all fit so; else largest first; if one finds no room then, oldest first instead."""
         packed = sorted(works, key=lambda work: (self._size(work), work.order.key))
@@ -494,27 +515,6 @@ class Planning:
         )
 
     def _fill_one_by_one(self, works: Sequence[Work], packed: Sequence[Work]) -> None:
-
-    def _repack(self, works: Sequence[Work], had: Mapping[Key, int]) -> None:
-        """The same orders again, largest first: who is served stays, more room may be left for those who are not."""
-        before = {work.order.key: (work.offer, list(work.replicas)) for work in works}
-
-        def clear() -> None:
-            for work in works:
-                while len(work.replicas) > had[work.order.key]:
-                    self._unseat(work)
-                if not work.replicas and not work.retained:
-                    work.offer = None
-
-        clear()
-        for work in works:
-            wanted = len(before[work.order.key][1]) - had[work.order.key]
-            if self._place(work, wanted) > 0:
-                break
-        else:
-            return
-        clear()
-        for work in works:
         marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
         complete = True
         for work in packed:
@@ -536,6 +536,27 @@ class Planning:
             left = self._place(work, self._missing(work))
             if left > 0:
                 self._place_instead(work, left)
+
+    def _repack(self, works: Sequence[Work], had: Mapping[Key, int]) -> None:
+        """The same orders again, largest first: who is served stays, more room may be left for those who are not."""
+        before = {work.order.key: (work.offer, list(work.replicas)) for work in works}
+
+        def clear() -> None:
+            for work in works:
+                while len(work.replicas) > had[work.order.key]:
+                    self._unseat(work)
+                if not work.replicas and not work.retained:
+                    work.offer = None
+
+        clear()
+        for work in works:
+            wanted = len(before[work.order.key][1]) - had[work.order.key]
+            if self._place(work, wanted) > 0:
+                break
+        else:
+            return
+        clear()
+        for work in works:
             work.offer, replicas_before = before[work.order.key]
             for replica in replicas_before[had[work.order.key] :]:
                 self._seat(work, replica.seat, replica.ordinal)
@@ -969,6 +990,7 @@ class Planning:
                 wish = None if work.offer is None else work.offer.wish
                 if wish is None or wish.count > 1 or wish.members is not None or key in self._volumes:
                     board.take(replica.seat.devices, replica.use, replica.seat.node or None, replica.host)
+                    fixed.extend(replica.seat.devices)
                 else:
                     demand[wish] = demand.get(wish, 0) + 1
         least = board.alone_on(fixed)
@@ -978,28 +1000,6 @@ class Planning:
         cards = self.board.alone_on(mine)
         return PackingReport(replicas=count, cards=cards, bound=bound, limited=limited)
 
-        return found
-
-    def _sitting(
-        self, holder: str, order: Key | None, name: DeviceId, amounts: Mapping[str, object] | None, *, planned: bool
-    ) -> Sitting:
-        device = self.inventory.by_id.get(name)
-        memory: Maybe = UNKNOWN if device is None else device.memory
-        percent: Maybe = UNKNOWN
-        if device is not None and amounts is not None:
-            memory, percent = inventory_share(device, amounts)
-        return Sitting(holder=holder, order=order, memory=memory, compute_percent=percent, planned=planned)
-
-                    fixed.extend(replica.seat.devices)
-    # --- who holds what
-
-    def holdings(self) -> list[Holding]:
-        """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
-        published = sorted(
-            claim
-            for claim, holds in self._holds_of.items()
-            if any(hold.device in self.inventory.by_id for hold in holds)
-        )
     def _sittings(self) -> dict[DeviceId, list[Sitting]]:
         found: dict[DeviceId, list[Sitting]] = {}
         for hold in self.inventory.holds:
@@ -1021,6 +1021,27 @@ class Planning:
                     )
         for sitting in found.values():
             sitting.sort(key=lambda item: (item.planned, item.holder))
+        return found
+
+    def _sitting(
+        self, holder: str, order: Key | None, name: DeviceId, amounts: Mapping[str, object] | None, *, planned: bool
+    ) -> Sitting:
+        device = self.inventory.by_id.get(name)
+        memory: Maybe = UNKNOWN if device is None else device.memory
+        percent: Maybe = UNKNOWN
+        if device is not None and amounts is not None:
+            memory, percent = inventory_share(device, amounts)
+        return Sitting(holder=holder, order=order, memory=memory, compute_percent=percent, planned=planned)
+
+    # --- who holds what
+
+    def holdings(self) -> list[Holding]:
+        """Everybody who holds something on the board: claims one by one, then planned replicas; a stable order."""
+        published = sorted(
+            claim
+            for claim, holds in self._holds_of.items()
+            if any(hold.device in self.inventory.by_id for hold in holds)
+        )
         found = [self._claim_holding(*claim) for claim in published]
         for key in sorted(self.works):
             found += [
