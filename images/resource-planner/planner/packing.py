@@ -574,7 +574,7 @@ class _Program:
             self.floor = round(info.objective_function_value)
         else:
             self.limited = f"{self.limits.get('nodes', NODES)} nodes"
-            if info.mip_dual_bound > 0:
+            if 0 < info.mip_dual_bound < float("inf"):  # infinite: not even a fraction of the patterns fits
                 self.floor = ceil(info.mip_dual_bound - 1e-6)
         if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
             return None
