@@ -203,7 +203,7 @@ class Running(Planning):
 
     def _settle_moved(self, gone: Sequence[Key]) -> bool:
         """Orders that lost a seat and got it back hold their seats in another order than their plan tells."""
-        return all([self._settle(self.works[key]) for key in sorted(self._shuffled) if key not in gone])
+        return all(self._settle(self.works[key]) for key in sorted(self._shuffled) if key not in gone)
 
     def _differs_in_orders_only(self, snapshot: Snapshot) -> bool:
         mine = self.snapshot
