@@ -1,0 +1,296 @@
+# Copyright 2026 Flant JSC
+# SPDX-License-Identifier: Apache-2.0
+
+"""Orders accepted while orders come and go, beside first fit and smallest first on the same cards and the same orders.
+
+    python -m benchmarks.churn [--events 100000]        (make bench-churn; about three minutes)
+
+Each order needs some memory, comes at a random moment and stays for a random time; who finds no room is refused and
+gone. Nothing that stands is ever moved. All policies see the same orders, and each partition lands where the scheduler
+puts it, at the first position that fits:
+
+* planner          the seat that takes the least from others, of the smallest size that has room
+* first fit        the first partition, in the slices' order, that has the memory
+* smallest first   `firstAvailable`: the smallest profile that has room on any card, there the first position
+
+The bound is a relaxation that knows the future: it may cut the day into stretches, refuse orders in part and forget
+geometry, so that only memory slices and multiprocessors of all cards together count. No policy can accept more.
+Bar: never below the two others. Exit code 1 when it is missed.
+"""
+
+import argparse
+import heapq
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.placement import Board, Wish
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.hardware import PRODUCTS, Product
+from benchmarks.packing import MIXES, Stock, ladder, level
+
+RESULT: Final = Path(__file__).parent / "results" / "churn.json"
+CARDS: Final = (8, 64)
+LOADS: Final = (0.9, 1.2)
+"""Memory slices asked for at any time, over those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order: MiB needed, when it comes and when it would leave."""
+
+    need: int
+    comes: float
+    leaves: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a policy did."""
+
+    accepted: int
+    slices: float
+    """Memory slices × time that accepted orders held by their need."""
+    seconds: float
+
+
+def drawn(product: Product, mix: str, count: int, cards: int, load: float, seed: int) -> list[Order]:
+    """`count` orders with exponential gaps and stays, so that `load` of all memory slices is asked for."""
+    rng = random.Random(f"{product.name} {mix} {count} {cards} {load} {seed}")
+    weights = MIXES[mix][len(product.sizes)]
+    width = [_width(product, size) for size in product.sizes]
+    mean_width = sum(w * part for w, part in zip(width, weights, strict=True)) / sum(weights)
+    rate = load * cards * product.slots / mean_width  # orders in a mean stay
+    now, orders = 0.0, []
+    for _ in range(count):
+        now += rng.expovariate(rate)
+        size = rng.choices(range(len(product.sizes)), weights)[0]
+        orders.append(Order(product.sizes[size], now, now + rng.expovariate(1.0)))
+    return orders
+
+
+def _width(product: Product, size: int) -> int:
+    """The fewest memory slices that a partition of at least `size` MiB takes."""
+    return min(profile.width for profile in product.profiles if profile.mebibytes >= size)
+
+
+def _parts(product: Product, size: int) -> int:
+    return min(profile.engines[0] for profile in product.profiles if profile.mebibytes >= size)
+
+
+Take = Callable[[int], Any]
+"""Seat an order of this need; None: no room."""
+
+
+def played(
+    orders: Sequence[Order], product: Product, take: Take, leave: Callable[[Any], None]
+) -> tuple[Score, list[bool]]:
+    """Let a policy run through all arrivals and departures."""
+    begin = time.process_time()
+    going: list[tuple[float, int, Any]] = []
+    accepted: list[bool] = []
+    held = 0.0
+    for number, order in enumerate(orders):
+        while going and going[0][0] <= order.comes:
+            leave(heapq.heappop(going)[2])
+        seat = take(order.need)
+        accepted.append(seat is not None)
+        if seat is not None:
+            heapq.heappush(going, (order.leaves, number, seat))
+            held += _width(product, order.need) * (order.leaves - order.comes)
+    while going:
+        leave(heapq.heappop(going)[2])
+    return Score(sum(accepted), held, time.process_time() - begin), accepted
+
+
+class Planner:
+    """The planner's own board: sizes in rank order, each with the seat that takes the least."""
+
+    def __init__(self, stock: Stock) -> None:
+        self.stock = stock
+        self.board: Board = stock.board
+
+    def take(self, need: int) -> Any:
+        for wish in self.stock.wishes[level(self.stock.product, need) :]:
+            found = self.board.find(wish)
+            if found is not None:
+                seat = found[1]
+                self.board.take(seat.devices, wish.use, seat.node, wish.host)
+                return seat, wish
+        return None
+
+    def leave(self, held: tuple[Any, Wish]) -> None:
+        seat, wish = held
+        self.board.give_back(seat.devices, wish.use, seat.node, wish.host)
+
+
+class FirstFit:
+    """Cards as counters; a request is a list of steps, each the places it admits, tried card by card."""
+
+    def __init__(self, stock: Stock, cards: int, steps: dict[int, list[tuple[int, ...]]]) -> None:
+        self.takes = stock.takes
+        self.states = [stock.full] * cards
+        self.steps = steps
+        self.fits: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+
+    def take(self, need: int) -> Any:
+        for mask in self.steps[need]:
+            for card, state in enumerate(self.states):
+                place = self.fits.get((state, mask))
+                if place is None:
+                    place = self.fits[state, mask] = next(
+                        (p for p in mask if all(h >= t for h, t in zip(state, self.takes[p], strict=True))), -1
+                    )
+                if place >= 0:
+                    self.states[card] = tuple(h - t for h, t in zip(state, self.takes[place], strict=True))
+                    return card, place
+        return None
+
+    def leave(self, held: tuple[int, int]) -> None:
+        card, place = held
+        self.states[card] = tuple(h + t for h, t in zip(self.states[card], self.takes[place], strict=True))
+
+
+def first_fit_steps(stock: Stock) -> dict[int, list[tuple[int, ...]]]:
+    """One step: every partition with the memory, in the slice's order."""
+    return {size: [stock.first_step("partition only", size)] for size in stock.product.sizes}
+
+
+def smallest_first_steps(stock: Stock) -> dict[int, list[tuple[int, ...]]]:
+    """A step for each profile that has the memory, smallest first."""
+    by_profile = {
+        profile.name: tuple(place for place, device in enumerate(stock.card) if device.profile == profile.name)
+        for profile in stock.product.profiles
+    }
+    return {size: [by_profile[profile.name] for profile in ladder(stock.product, size)] for size in stock.product.sizes}
+
+
+def relaxed_bound(orders: Sequence[Order], product: Product, cards: int) -> float:
+    """No policy accepts more orders, whatever it knows: see the module's text.
+
+    In each stretch of time what runs together fits into slices × cards and into multiprocessors × cards. Over the whole
+    time an order that is accepted takes (its width × its stay) of the first and (its processors × its stay) of the
+    second; so the most orders are those with the smallest areas until one of the totals is used up. Totals count only
+    the time at which orders could run at all: the smaller of what is asked for and what there is, stretch by stretch.
+    """
+    bounds = []
+    for have, each in ((product.slots * cards, _width), (product.engines[0] * cards, _parts)):
+        amount = {size: each(product, size) for size in product.sizes}
+        total = _usable(orders, amount, have)
+        left = total
+        count = 0.0
+        for area in sorted(amount[order.need] * (order.leaves - order.comes) for order in orders):
+            if area > left:
+                count += left / area
+                break
+            left -= area
+            count += 1
+        bounds.append(count)
+    return min(bounds)
+
+
+def _usable(orders: Sequence[Order], amount: dict[int, int], have: int) -> float:
+    """The integral over time of min(asked for, `have`)."""
+    events = sorted(
+        [(order.comes, amount[order.need]) for order in orders]
+        + [(order.leaves, -amount[order.need]) for order in orders]
+    )
+    asked, before, total = 0, 0.0, 0.0
+    for moment, change in events:
+        total += min(asked, have) * (moment - before)
+        asked, before = asked + change, moment
+    return total
+
+
+def pool(orders: Sequence[Order], product: Product, cards: int) -> int:
+    """Orders that one card of the size of all cards accepts, first come first served: geometry is all that it lacks."""
+    free = [product.slots * cards, product.engines[0] * cards]
+    going: list[tuple[float, int, int]] = []
+    accepted = 0
+    for order in orders:
+        while going and going[0][0] <= order.comes:
+            _, width, parts = heapq.heappop(going)
+            free = [free[0] + width, free[1] + parts]
+        width, parts = _width(product, order.need), _parts(product, order.need)
+        if width <= free[0] and parts <= free[1]:
+            free = [free[0] - width, free[1] - parts]
+            heapq.heappush(going, (order.leaves, width, parts))
+            accepted += 1
+    return accepted
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, write the result, and answer 1 when the bar is missed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--events", type=int, default=100_000, help="arrivals and departures of each row")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--products", default="A100,H100")
+    given = parser.parse_args(arguments)
+    out = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
+    table = Table(title=f"Orders accepted in {given.events} arrivals and departures, seed {given.seed}")
+    heads = (
+        "Cards",
+        "Mix",
+        "Load",
+        "Bound",
+        "Planner ÷ bound",
+        "First fit",
+        "Smallest first",
+        "One pool",
+        "µs a decision",
+    )
+    for head in heads:
+        table.add_column(head, justify="left" if head in ("Cards", "Mix") else "right")
+    rows: list[dict[str, Any]] = []
+    below: list[str] = []
+    for name in given.products.split(","):
+        product = PRODUCTS[name]
+        for cards in CARDS:
+            stock = Stock(product, cards)
+            for mix in MIXES:
+                for load in LOADS:
+                    orders = drawn(product, mix, given.events // 2, cards, load, given.seed)
+                    planner = Planner(stock)
+                    ours, _ = played(orders, product, planner.take, planner.leave)
+                    rivals = {}
+                    for rival, steps in (("first fit", first_fit_steps), ("smallest first", smallest_first_steps)):
+                        policy = FirstFit(stock, cards, steps(stock))
+                        rivals[rival] = played(orders, product, policy.take, policy.leave)[0]
+                    bound = relaxed_bound(orders, product, cards)
+                    pooled = pool(orders, product, cards)
+                    label = f"{cards} × {name} {mix} {load}"
+                    below += [f"{label}: {rival}" for rival, score in rivals.items() if score.accepted > ours.accepted]
+                    table.add_row(
+                        f"{cards} × {name}", mix, f"{load:.0%}", f"{bound:.0f}",
+                        f"{ours.accepted / bound:.4f}",
+                        *(f"{score.accepted / bound:.4f}" for score in rivals.values()),
+                        f"{pooled / bound:.4f}", f"{1e6 * ours.seconds / len(orders):.0f}",
+                    )  # fmt: skip
+                    rows.append(
+                        {
+                            "product": name, "cards": cards, "mix": mix, "load": load, "orders": len(orders),
+                            "bound": bound, "onePool": pooled,
+                            "accepted": {"planner": ours.accepted, **{r: s.accepted for r, s in rivals.items()}},
+                            "sliceTime": {"planner": ours.slices, **{r: s.slices for r, s in rivals.items()}},
+                            "microsecondsADecision": 1e6 * ours.seconds / len(orders),
+                        }
+                    )  # fmt: skip
+    out.print(table)
+    RESULT.write_text(
+        json.dumps({"events": given.events, "seed": given.seed, "below": below, "rows": rows}, indent=2) + "\n",
+        encoding="utf-8",
+    )
+    if below:
+        print("below " + "; ".join(below), file=sys.stderr)
+    return 1 if below else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
