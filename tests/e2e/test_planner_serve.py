@@ -21,6 +21,10 @@ from typing import Any, Final, Self
 
 import pytest
 import yaml
+from planner.kube import resources
+from planner.kube.client import connect
+from planner.kube.view import View
+from planner.kube.writer import Writer
 from testbed import Cluster, PlannerProcess, devices
 from testbed.process import Process, free_port, until
 
@@ -309,6 +313,26 @@ def test_an_order_made_again_under_its_name_gets_its_own_plan(world: Cluster) ->
             world.apply(order("first"))
             planned(world, "first")
             assert world.get("inferenceservice", "first", "-n", "team")["metadata"]["uid"] != old
+
+
+def test_a_plan_of_a_former_order_is_not_written_to_the_one_made_again(world: Cluster) -> None:
+    """The writer's view lags behind; both orders are of generation 1, so that the plan alone would not tell."""
+    client = connect(str(world.kubeconfig))
+    view = View(resources.watched(catalog=False))
+    writer = Writer(client, view, namespace=NAMESPACE, allowed=lambda: True)
+    found = {"observedGeneration": 1, "decision": "Placed", "reason": "LaunchPlanCalculated", "message": "former"}
+    world.apply(order("again"))
+    view.put(resources.ORDERS, world.get("inferenceservice", "again", "-n", "team"), resources.OWN)
+    world.kubectl("delete", "inferenceservice", "again", "-n", "team")
+    world.apply(order("again"))
+    written = writer.write({"team/again": found})
+    assert (written.written, written.failed) == (0, 0)
+    assert plan(world, "again") == {}
+
+    view.put(resources.ORDERS, world.get("inferenceservice", "again", "-n", "team"), resources.OWN)
+    assert writer.write({"team/again": found}).written == 1
+    assert plan(world, "again") == found
+    writer.close()
 
 
 def test_class_verdicts_stand_in_one_config_map(world: Cluster) -> None:

@@ -31,6 +31,8 @@ CLASSES: Final = "resource-planner-classes"
 WRITE_SECONDS: Final = 4.0
 """The longest silence in one write; see `lease` for why it must stay short."""
 WRITERS: Final = 4
+TRIES: Final = 3
+"""How often a plan is written at once when somebody else writes the order between our look and our write."""
 REPEAT_SECONDS: Final = 300.0
 """How often an unchanged ConfigMap is applied again, in case somebody edited or removed it."""
 
@@ -142,28 +144,14 @@ class Writer:
         namespace, name, uid = target
         if not self._allowed():
             return None
-        body = {
-            "apiVersion": OWN,
-            "kind": ORDERS.kind,
-            # The uid is a precondition: an order made again under the same name must not get the plan of the old one.
-            "metadata": {"name": name, "namespace": namespace, "uid": uid},
-            "status": {"plan": plan},
-        }
         before = self._attempts.get(target)
         try:
-            answer = self._client.request(
-                "PATCH",
-                f"/apis/{OWN}/namespaces/{namespace}/{ORDERS.plural}/{name}/status",
-                query={"fieldManager": MANAGER, "force": "true"},
-                body=body,
-                content_type=APPLY,
-                timeout=WRITE_SECONDS,
-            )
+            answer = self._apply(namespace, name, uid, plan)
+            if answer is None:
+                return None  # made again (the watch will say so), or not ours to write any more
         except (ApiError, ConnectionLost) as error:
-            if isinstance(error, ApiError) and (
-                error.status == 404 or (error.status == 409 and "uid" in error.message.lower())
-            ):
-                return None  # gone, or made again: the watch will say so
+            if isinstance(error, ApiError) and error.status == 404:
+                return None
             attempt = self._failure(before, wanted, "order", f"{namespace}/{name}", error)
             self._attempts[target] = attempt
             return attempt
@@ -176,6 +164,40 @@ class Writer:
         attempt = _Attempt(wanted=wanted, stands=stands, news=news)
         self._attempts[target] = attempt
         return attempt
+
+    def _apply(self, namespace: str, name: str, uid: str, plan: Json) -> Json | None:
+        """The order as the API server keeps it with its plan; None: it is of another uid now, or we lead no longer.
+
+        An order made again under the same name must not get the plan of the old one. A uid in the body does not help:
+        the API server drops metadata from a status of a custom resource before it compares it. The resource version is
+        compared, so the plan is written to the very object that was looked at. Raises ApiError and ConnectionLost.
+        """
+        path = f"/apis/{OWN}/namespaces/{namespace}/{ORDERS.plural}/{name}"
+        tries = 0
+        while True:
+            found = self._client.request("GET", path, timeout=WRITE_SECONDS)["metadata"]
+            if found["uid"] != uid or not self._allowed():
+                return None
+            body = {
+                "apiVersion": OWN,
+                "kind": ORDERS.kind,
+                "metadata": {"name": name, "namespace": namespace, "resourceVersion": found["resourceVersion"]},
+                "status": {"plan": plan},
+            }
+            try:
+                return self._client.request(
+                    "PATCH",
+                    f"{path}/status",
+                    query={"fieldManager": MANAGER, "force": "true"},
+                    body=body,
+                    content_type=APPLY,
+                    timeout=WRITE_SECONDS,
+                )
+            except ApiError as error:
+                tries += 1
+                if error.status != 409 or tries == TRIES:
+                    raise
+        raise AssertionError("unreachable")
 
     def write_classes(self, verdicts: Mapping[str, Json]) -> Written:
         """Bring the ConfigMap of class verdicts to what `verdicts` (class → verdict) says.
