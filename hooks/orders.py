@@ -32,7 +32,7 @@ def main(ctx: hook.Context) -> None:
     if due.applies or due.scales or due.deletes or due.nudges:
         outcomes = execute.run(due)
         attempts.write(attempts.noted(due, outcomes, ledger, time.time()))
-    statuses, records = decide.reports(seen, work, outcomes, execute.now())
+    statuses, records = decide.reports(seen, work, outcomes, execute.now(time.time()))
     if statuses or records:
         execute.report(statuses, records)
     metrics.orders(ctx.metrics, seen, work)

@@ -313,3 +313,16 @@ def test_pods_of_another_set_are_not_counted() -> None:
     workload = found.workload(found.orders[0])
     assert workload is not None
     assert [replica.name for replica in found.replicas_of(workload, found.orders[0])] == ["chat-0"]
+
+
+def test_a_new_order_is_told_that_it_waits_only_when_its_plan_is_late() -> None:
+    made = order()
+    made["metadata"]["creationTimestamp"] = "2026-11-30T10:00:00Z"
+    found = seen([made, service_class()])
+    due = decide.work(found, render.templates_digest())
+    early, _ = decide.reports(found, due, {}, "2026-11-30T10:00:04Z")
+    late, _ = decide.reports(found, due, {}, "2026-11-30T10:00:05Z")
+    assert early == ()
+    assert [condition["reason"] for condition in late[0].status["conditions"] if condition["type"] == "Planned"] == [
+        "PlanPending"
+    ]

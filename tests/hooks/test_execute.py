@@ -600,7 +600,7 @@ def test_an_order_made_again_while_the_former_is_applied_gets_nothing_of_it(bed:
     made = bed.get("inferenceservice", "chat", namespace)
     assert made["metadata"]["uid"] != former
     assert "status" not in made, "neither the status of the former order nor its plan"
-    bed.run()
+    bed.run(later=10)
     assert bed.condition("chat", namespace, "Planned")[1] == "PlanPending"
     bed.until("the former objects to go", lambda: not bed.names(namespace))
 

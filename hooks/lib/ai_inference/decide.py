@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from lib.ai_inference import conditions, names, values
 from lib.ai_inference.conditions import Outcome, View
 from lib.ai_inference.world import Key, Order, Refused, Replica, Standing, Workload, World
+
+PLAN_ARRIVES_WITHIN: Final = timedelta(seconds=5)
+"""How long a new order waits for its plan before it is told that it waits (a schedule runs at least every 30 s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +268,7 @@ def reports(
     statuses: list[SetStatus] = []
     records: list[Record] = []
     for order in world.orders:
-        if order.deleting:
+        if order.deleting or newborn(order, now):
             continue
         outcome = due.unfit.get(order.key) or outcomes.get(order.key)
         seen = view(world, order, due.wanted.get(order.key), outcome)
@@ -273,6 +277,13 @@ def reports(
             statuses.append(SetStatus(order=order, status=status))
         records += events(order, seen, status)
     return tuple(statuses), tuple(records)
+
+
+def newborn(order: Order, now: str) -> bool:
+    """Made a moment ago and neither planned nor reported: the plan is on its way, and a status before it costs a run."""
+    if order.plan is not None or order.status or not order.created:
+        return False
+    return datetime.fromisoformat(now) - datetime.fromisoformat(order.created) < PLAN_ARRIVES_WITHIN
 
 
 def view(world: World, order: Order, apply: Apply | None, outcome: Outcome | None) -> View:

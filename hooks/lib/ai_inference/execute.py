@@ -40,8 +40,10 @@ class Stopped(Exception):
         self.outcome = Outcome(reason=reason, message=message)
 
 
-def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def now(at: float | None = None) -> str:
+    """A time as objects state it; `at` in seconds since the epoch, the present by default."""
+    moment = datetime.now(UTC) if at is None else datetime.fromtimestamp(at, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def run(work: decide.Work) -> dict[Key, Outcome]:

@@ -24,7 +24,7 @@ _META: Final = f"""
 
 _ORDER: Final = """{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid, generation: (.metadata.generation // 0),
-  deleting: (.metadata.deletionTimestamp != null),
+  deleting: (.metadata.deletionTimestamp != null), created: (.metadata.creationTimestamp // ""),
   spec: (.spec // {}), plan: (.status.plan // null), status: ((.status // {}) | del(.plan))
 }"""
 

@@ -34,6 +34,8 @@ class Order:
     plan: Json | None
     status: Json
     """The status without the plan: what this hook wrote last."""
+    created: str = ""
+    """RFC 3339; empty: not known."""
 
     @property
     def key(self) -> Key:
@@ -225,6 +227,7 @@ def _order(item: Json) -> Order:
     return Order(
         namespace=item["namespace"], name=item["name"], uid=item["uid"], generation=item["generation"],
         deleting=item["deleting"], spec=item["spec"], plan=item["plan"], status=item["status"],
+        created=item["created"],
     )  # fmt: skip
 
 
