@@ -280,7 +280,7 @@ def reports(
 
 
 def newborn(order: Order, now: str) -> bool:
-    """Made a moment ago and neither planned nor reported: the plan is on its way, and a status before it costs a run."""
+    """Made a moment ago, neither planned nor reported: its plan is on the way, and a status before it costs a run."""
     if order.plan is not None or order.status or not order.created:
         return False
     return datetime.fromisoformat(now) - datetime.fromisoformat(order.created) < PLAN_ARRIVES_WITHIN
