@@ -17,7 +17,8 @@ from lib.ai_inference import attempts, decide, execute, kinds, metrics, render, 
 QUEUE = "/modules/ai-inference/orders"
 CONFIG = {
     "configVersion": "v1",
-    "settings": {"executionMinInterval": "1s", "executionBurst": 3},
+    # A run takes longer than this: events that come meanwhile are one run all the same.
+    "settings": {"executionMinInterval": "200ms", "executionBurst": 5},
     "kubernetes": [bound.binding(group="orders", queue=QUEUE) for bound in kinds.BOUND],
     "schedule": [{"name": "retry", "crontab": "*/30 * * * * *", "group": "orders", "queue": QUEUE}],
 }
