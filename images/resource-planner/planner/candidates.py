@@ -290,6 +290,11 @@ class Question:
     """The order's own narrowing."""
     model: launches.Model
 
+    def __hash__(self) -> int:
+        """Cheap: a question is looked up for every order, and a handful of them share these."""
+        model = self.model
+        return hash((self.service_class.name, self.device_classes, model.facts.name, model.strategy))
+
 
 class Candidates:
     """The offers of orders, each question answered once."""

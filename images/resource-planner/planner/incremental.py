@@ -18,7 +18,6 @@ alone, for whoever knows what changed: its decisions count as written the moment
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -121,7 +120,6 @@ class Running(Planning):
         """Which offers, by identity, were found equal."""
         super().__init__(snapshot, recipes, before)
         self.answers: dict[Key, OrderPlan] = {key: self.answer(work) for key, work in self.works.items()}
-        self._in_order = sorted(self.answers)
         self._classes = tuple(self._verdict(item) for item in snapshot.service_classes)
         self._claimed = {order for order in map(order_of, self.inventory.holds) if order is not None}
         """Orders that some claim is labelled with."""
@@ -145,7 +143,9 @@ class Running(Planning):
     def result(self) -> Plan:
         """As that of any planning."""
         return Plan(
-            orders=tuple(self.answers[key] for key in self._in_order), classes=self._classes, capacity=self._capacity()
+            orders=tuple(sorted(self.answers.values(), key=lambda answer: (answer.key.namespace, answer.key.name))),
+            classes=self._classes,
+            capacity=self._capacity(),
         )
 
     def applied(self) -> Snapshot:
@@ -268,7 +268,6 @@ class Running(Planning):
         fresh = []
         for order in added:
             work = self.works[order.key] = Work(order=order)
-            insort(self._in_order, order.key)
             self._resolve(work, ())
             fresh.append(work)
         tried = sorted((*(self.works[key] for key in self._open), *fresh), key=lambda work: work.age)
@@ -298,7 +297,6 @@ class Running(Planning):
             kept.pop(key, None)
         self._unwritten.discard(key)
         self._shuffled.discard(key)
-        del self._in_order[bisect_left(self._in_order, key)]
 
     def _file(self, work: Work) -> None:
         key = work.order.key

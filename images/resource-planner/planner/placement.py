@@ -124,11 +124,10 @@ class Board:
         self._of_build: list[list[int]] = []
         self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
         self._ranks: list[list[int]] | None = None
-        self._in_order: list[Device] = []
         self._several: dict[int, tuple[Wish, dict[int, tuple[int, ...]]]] = {}
         self._cards_on: dict[str, list[int]] = {}
-        self._vain: dict[tuple[Wish, frozenset[str] | None], int] = {}
-        """At which version a wish was last looked for in vain."""
+        self._found: dict[tuple[Wish, frozenset[str] | None], tuple[int, tuple[Score, Seat] | None]] = {}
+        """What was last found for a wish, and at which version."""
         self._build_cards()
 
     # --- what is there
@@ -309,12 +308,11 @@ class Board:
         `nodes` None: any node. Ties go to the first card in the scheduler's order.
         """
         asked = (wish, nodes)
-        if self._vain.get(asked) == self.version:
-            return None
-        found = self._find_several(wish, nodes) if wish.count > 1 else self._find_one(wish, nodes)
-        if found is None:
-            self._vain[asked] = self.version
-        return found
+        known = self._found.get(asked)
+        if known is None or known[0] != self.version:
+            found = self._find_several(wish, nodes) if wish.count > 1 else self._find_one(wish, nodes)
+            known = self._found[asked] = self.version, found
+        return known[1]
 
     def _find_one(self, wish: Wish, nodes: frozenset[str] | None) -> tuple[Score, Seat] | None:
         number = self._number(wish)
@@ -435,23 +433,15 @@ class Board:
         return next(place for place, device in enumerate(devices) if device.id == name)
 
     def ranks(self) -> Sequence[Sequence[int]]:
-        """Card → place → the device's rank among all devices by identity; made once."""
+        """Card → place → the device's rank in the scheduler's order; made once."""
         if self._ranks is None:
-            order = sorted(
-                ((device.id.driver, device.id.pool, device.id.name), index, place)
-                for index, card in enumerate(self._cards)
-                for place, device in enumerate(card.devices)
-            )
-            ranks = [[0] * len(card.devices) for card in self._cards]
-            for rank, (_, index, place) in enumerate(order):
-                ranks[index][place] = rank
-            self._ranks = ranks
-            self._in_order = [self._cards[index].devices[place] for _, index, place in order]
+            order = {id(device): rank for rank, device in enumerate(self.inventory.devices)}
+            self._ranks = [[order[id(device)] for device in card.devices] for card in self._cards]
         return self._ranks
 
     def ranked(self, rank: int) -> Device:
         """The device of a rank that `ranks` told."""
-        return self._in_order[rank]
+        return self.inventory.devices[rank]
 
     def crowded_cards(self, wish: Wish, nodes: frozenset[str] | None, alike: int | None) -> list[tuple[int, ...]]:
         """Cards where somebody's leaving could make room for one device of the wish, those with the fewest holds first.

@@ -11,7 +11,7 @@ none, so the class's list decides and the order says that it was a guess.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from planner import modelfacts, units
@@ -80,6 +80,8 @@ class Index:
     """Whole kinds that cannot be read."""
     spoilt: frozenset[tuple[str, str]]
     """(kind, name) of single objects that cannot be read."""
+    facts: dict[tuple[str, str | None, str], ModelFacts] = field(default_factory=dict, repr=False, compare=False)
+    """What was found out of catalog objects so far: a thousand orders of one model ask once."""
 
 
 def index(snapshot: Snapshot) -> Index:
@@ -196,7 +198,9 @@ def _from_catalog(order: Order, service_class: ServiceClass, known: Index) -> Re
     if model.phase != "Ready":
         said = f": {model.message.rstrip('.')}" if model.message else ""
         return refused(Refused.MODEL_NOT_READY, f"{kind} {ref.name} is {model.phase}{said}.")
-    facts = _catalog_facts(model)
+    facts = known.facts.get((kind, model.namespace, model.name))
+    if facts is None:
+        facts = known.facts[kind, model.namespace, model.name] = _catalog_facts(model)
     artifact = _artifact(model, facts)
     contract, problem = _contract(service_class, model)
     if contract is None:
