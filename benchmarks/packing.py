@@ -19,8 +19,8 @@ and take the largest first, and the planner itself placing orders one by one as 
 
 The optimum is the bound that the integer program proves. That the bound is one for all placements (an order may also
 sit on a larger partition than the smallest) is checked on every seed of n = 24 by a program that allows all of them.
-The garbage collector leaves the stocks alone (`gc.freeze`): they are a million objects of this benchmark, which it would
-walk within some call.
+The garbage collector leaves the stocks alone (`gc.freeze`): a million objects of this benchmark, which it would walk
+in the middle of some call.
 Bars: mean ≤ 1.005, maximum ≤ 1.05, ≥ 95 % proven, < 50 ms each (CPU time: the machine may be shared). Exit code 1 when
 one is missed.
 """
