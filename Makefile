@@ -77,3 +77,19 @@ bench-packing: setup ## cards used against the proven optimum, beside first fit 
 .PHONY: bench-churn
 bench-churn: setup ## orders accepted while they come and go, beside first fit and smallest first
 	@$(PY) -m benchmarks.churn
+
+.PHONY: bench-decisions
+bench-decisions: setup ## admissions a second at 500 nodes x 8, beside the real allocator (needs Go)
+	@$(PY) -m benchmarks.decisions
+
+.PHONY: bench-refusals
+bench-refusals: setup ## the time to a truthful no, every reason checked
+	@$(PY) -m benchmarks.refusals
+
+.PHONY: bench-replan
+bench-replan: setup ## a plan made anew of 5,000 standing orders on 1,000 nodes x 8
+	@$(PY) -m benchmarks.replan
+
+.PHONY: bench-growth
+bench-growth: setup ## how a decision's cost grows with orders and with devices
+	@$(PY) -m benchmarks.growth

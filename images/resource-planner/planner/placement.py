@@ -124,6 +124,7 @@ class Board:
         self._of_build: list[list[int]] = []
         self._tables: dict[int, dict[str, dict[int, tuple[Score, int]]]] = {}
         self._ranks: list[list[int]] | None = None
+        self._uses_of: dict[int, int] = {}
         self._several: dict[int, tuple[Wish, dict[int, tuple[int, ...]]]] = {}
         self._cards_on: dict[str, list[int]] = {}
         self._found: dict[tuple[Wish, frozenset[str] | None], tuple[int, tuple[Score, Seat] | None]] = {}
@@ -491,7 +492,13 @@ class Board:
                     yield device
 
     def _uses(self, index: int) -> int:
-        return sum(sum(self.ledger.cards.get(name, (0, 0))) for name in self._cards[index].names)
+        """How many hold something of the card: the same for all cards in its state."""
+        card = self._cards[index]
+        found = self._uses_of.get(card.state)
+        if found is None:
+            found = sum(sum(self.ledger.cards.get(name, (0, 0))) for name in card.names)
+            self._uses_of[card.state] = found
+        return found
 
     def reached_from(self, name: DeviceId) -> tuple[str, ...]:
         """The nodes that our pods can come to and that reach the device's card."""
