@@ -18,7 +18,6 @@ Exit code 1 when one is missed.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import random
 import subprocess
@@ -28,6 +27,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from planner import garbage
 from planner.incremental import Kept
 from planner.model import Decision
 
@@ -46,8 +46,7 @@ def ours(base: list[Object], held: list[Object], fresh: list[Object], seed: int)
     standing_orders = [item.key for item in kept.plan(standing.snapshot(base, held)).orders if item.seats]
     kept.change()  # what the first plan told is written now
     incoming = standing.orders(base, fresh)
-    gc.collect()
-    gc.freeze()  # as `serve` does: what stands is not walked again and again in search of garbage
+    garbage.seldom()  # as `serve` does
     chance = random.Random(seed)
     seconds: list[float] = []
     cpus: list[float] = []

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from planner import garbage
 from planner.incremental import Kept
 from planner.plan import plan
 
@@ -55,6 +56,7 @@ def spent(act: Callable[[], object]) -> float:
 
 
 def main() -> int:
+    garbage.seldom()  # as `serve` does
     rows: list[dict[str, Any]] = []
     bars = []
     for what, sizes in (

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from planner import allocation, dra
+from planner import allocation, dra, garbage
 from planner.incremental import Kept
 from planner.model import Decision, Key
 
@@ -212,6 +212,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=120)
     given = parser.parse_args()
+    garbage.seldom()  # as `serve` does
     rows = [measured(name, made(given.nodes), given.rounds) for name, made in CASES.items()]
     rows.append(agreeing(given.rounds))
     bars = [

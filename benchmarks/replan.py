@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from planner import wire
+from planner import garbage, wire
 from planner.incremental import Kept
 from planner.model import Plan, Snapshot
 from planner.plan import plan
@@ -45,6 +45,7 @@ def row(case: str, cpu: float, wall: float) -> dict[str, Any]:
 
 
 def main() -> int:
+    garbage.seldom()  # as `serve` does
     rows: list[dict[str, Any]] = []
     bars: list[tuple[str, bool]] = []
     for nodes, count in SIZES:

@@ -117,7 +117,7 @@ class Running(Planning):
         self._moved: dict[Key, None] = {}
         """Orders that got or lost a seat."""
         self._same: dict[tuple[int, int], bool] = {}
-        """Which offers, by identity, were found equal."""
+        """Whether an offer of an order's candidates, both by identity, is the one that it would be retained by."""
         super().__init__(snapshot, recipes, before)
         self.answers: dict[Key, OrderPlan] = {key: self.answer(work) for key, work in self.works.items()}
         self._classes = tuple(self._verdict(item) for item in snapshot.service_classes)
@@ -232,17 +232,20 @@ class Running(Planning):
         if plan.decision is not Decision.PLACED:
             work.offer, work.retained = None, False
             return not work.replicas
-        offer = self._previous_offer(work, plan, same=True)
-        if work.standing or offer is None or work.offer is None or not self._equals(offer, work.offer):
+        if work.standing or work.offer is None or not self._stays(work, work.offer, plan):
             return False
-        size = offer.wish.count
+        work.retained = True
+        if len(work.replicas) == 1 and work.replicas[0].seat.devices == plan.devices:
+            work.replicas[0].ordinal = 0
+            nodes = self._pinned(work, 0)
+            return nodes is None or work.replicas[0].seat.node in nodes
+        size = work.offer.wish.count
         by_devices: dict[tuple[DeviceId, ...], list[Replica]] = {}
         for replica in work.replicas:
             by_devices.setdefault(replica.seat.devices, []).append(replica)
         groups = [tuple(sorted(plan.devices[start : start + size])) for start in range(0, len(plan.devices), size)]
         if len(groups) != len(work.replicas) or not all(by_devices.get(group) for group in groups):
             return False
-        work.offer, work.retained = offer, True
         work.replicas = [by_devices[group].pop() for group in groups]
         for number, replica in enumerate(work.replicas):
             nodes = self._pinned(work, number)
@@ -251,12 +254,11 @@ class Running(Planning):
             replica.ordinal = number
         return True
 
-    def _equals(self, one: Offer, other: Offer) -> bool:
-        if one is other:
-            return True
-        known = (id(one), id(other))  # both live as long as the candidates that made them
+    def _stays(self, work: Work, offer: Offer, plan: OrderPlan) -> bool:
+        """The offer that retention would make of the plan is the one that it was planned by."""
+        known = (id(work.considered), id(offer))  # both live as long as the candidates that made them
         if known not in self._same:
-            self._same[known] = one == other
+            self._same[known] = self._previous_offer(work, plan, same=True) == offer
         return self._same[known]
 
     def _step(self, added: Sequence[Order], gone: Sequence[Key]) -> Mapping[Key, OrderPlan]:

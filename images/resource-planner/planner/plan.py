@@ -343,13 +343,15 @@ class Planning:
             return
         if previous.decision is not Decision.PLACED:
             return
+        wanted = min(previous.bounds.bound, upto, work.most)
+        if len(work.replicas) >= wanted:
+            return
         count = offer.wish.count
         groups = [previous.devices[i : i + count] for i in range(0, len(previous.devices), count)]
         left = Counter(tuple(sorted(group)) for group in groups if len(group) == count)
         for replica in work.replicas:
             if left[replica.seat.devices] > 0:
                 left[replica.seat.devices] -= 1
-        wanted = min(previous.bounds.bound, upto, work.most)
         for group in groups:
             key = tuple(sorted(group))
             if len(work.replicas) >= wanted:

@@ -26,7 +26,8 @@ from typing import Any, Final, Generic, TypeVar
 import uvicorn
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from planner import plan, questions, wire
+from planner import garbage, questions, wire
+from planner.incremental import Kept
 from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, connect
 from planner.kube.lease import Lease
@@ -380,8 +381,10 @@ class Service(Generic[S]):
 def brain() -> Brain[Seen]:
     """The planner's own decision and questions, with the recipes of the shipped release."""
 
+    kept = Kept()
+
     def decide(seen: Seen) -> Json:
-        return wire.plan_json(plan.plan(seen.snapshot))
+        return wire.plan_json(kept.plan(seen.snapshot))
 
     def explain(seen: Seen, order: str) -> Json:
         namespace, _, name = order.partition("/")
@@ -424,6 +427,7 @@ def _edit(question: Json) -> questions.Edit:
 def serve(brain: Brain[S], settings: Settings) -> int:
     """Run a planner until SIGTERM or SIGINT; the exit code of the process."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    garbage.seldom()
     service = Service(brain, settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.stop())
