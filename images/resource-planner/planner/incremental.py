@@ -35,7 +35,7 @@ IMMATERIAL: Final = ("now", "orders", "claims")
 """Parts of a snapshot that may differ while orders come and go: no decision reads the time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Costs:
     """How often each way was taken."""
 
@@ -66,13 +66,13 @@ class Kept:
         if before is not None and before.board.remembered > MOST_REMEMBERED:
             before = None
         if before is not None and before.follow(snapshot):
-            self.costs = replace(self.costs, local=self.costs.local + 1)
+            self.costs.local += 1
             self._running = before
         elif before is not None and before.reads_as(snapshot, self._recipes):
-            self.costs = replace(self.costs, retained=self.costs.retained + 1)
+            self.costs.retained += 1
             self._running = Running(snapshot, self._recipes, before)
         else:
-            self.costs = replace(self.costs, whole=self.costs.whole + 1)
+            self.costs.whole += 1
             self._running = Running(snapshot, self._recipes)
         return self._running.result()
 
@@ -86,11 +86,11 @@ class Kept:
         added, gone = tuple(added), tuple(gone)
         told = self._running.change(added, gone)
         if told is not None:
-            self.costs = replace(self.costs, local=self.costs.local + 1)
+            self.costs.local += 1
             return told
         before, self._running = self._running, None
         earlier = before.answers
-        self.costs = replace(self.costs, retained=self.costs.retained + 1)
+        self.costs.retained += 1
         self._running = Running(changed(before.applied(), added, gone), self._recipes, before)
         return {key: answer for key, answer in self._running.answers.items() if earlier.get(key) != answer}
 

@@ -573,6 +573,8 @@ class Planning:
         """Place up to `wanted` more replicas; how many are left over."""
         if wanted <= 0:
             return 0
+        if not work.outgoing:
+            return self._place_within(work, wanted)
         with self._outgoing_gone(work):
             return self._place_within(work, wanted)
 
