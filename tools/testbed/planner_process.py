@@ -62,7 +62,9 @@ class PlannerProcess:
             folder / "kubeconfig", self.cluster.token(NAMESPACE, account), namespace=NAMESPACE
         )
         container = pod["containers"][0]
-        command = [_moved(part, _mounts(container, pod, folder)) for part in _command(container)]
+        # The program is this virtual environment's, wherever it lies: only what the Deployment says is moved.
+        program, *arguments = _command(container)
+        command = [program, *(_moved(part, _mounts(container, pod, folder)) for part in arguments)]
         if any(part.split("=")[0] == "--listen" for part in command) and self._ready_url is None:
             address = f"127.0.0.1:{free_port()}"
             command.append(f"--listen={address}")  # the last one counts
