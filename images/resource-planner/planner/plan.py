@@ -167,6 +167,7 @@ class Planning:
             self.board = Board(self.inventory, snapshot.host_use)
             self.explainer = explanation.Explainer(self.board)
         self.works: dict[Key, Work] = {}
+        self._asked: dict[tuple[object, ...], tuple[Question, Considered]] = {}
         self._seated: dict[DeviceId, list[tuple[Key, Replica]]] = {}
         """Who is planned on a device and not held by a claim yet."""
         self._generous: dict[Key, None] = {}
@@ -238,17 +239,7 @@ class Planning:
         if self._unreadable:
             work.kept = same
             return
-        work.question = Question(
-            service_class=settled.service_class,
-            device_classes=order.device_classes,
-            model=launches.Model(
-                facts=settled.facts,
-                repository=settled.repository,
-                endpoint_type=settled.endpoint_type,
-                strategy=order.strategy,
-            ),
-        )
-        work.considered = self.candidates.of(work.question)
+        work.question, work.considered = self._considered(order, settled)
         if previous is not None:
             work.offer = self._previous_offer(work, previous, same=same)
         if work.offer is None and previous is None and work.standing:
@@ -263,6 +254,29 @@ class Planning:
             mine = work.offer
             work.outgoing = [item for item in work.standing if not _same_use(item.use, mine.wish.use)]
             work.standing = [item for item in work.standing if _same_use(item.use, mine.wish.use)]
+
+    def _considered(self, order: Order, settled: Resolved) -> tuple[Question, Considered]:
+        """What the order asks of the inventory, and its offers; one look for all orders that ask the same."""
+        # Identities: classes and facts are kept as long as the questions that name them, which stand beside.
+        told = (
+            id(settled.service_class),
+            order.device_classes,
+            id(settled.facts),
+            settled.repository,
+            settled.endpoint_type,
+            order.strategy,
+        )
+        known = self._asked.get(told)
+        if known is None:
+            model = launches.Model(
+                facts=settled.facts,
+                repository=settled.repository,
+                endpoint_type=settled.endpoint_type,
+                strategy=order.strategy,
+            )
+            question = Question(service_class=settled.service_class, device_classes=order.device_classes, model=model)
+            known = self._asked[told] = question, self.candidates.of(question)
+        return known
 
     def _previous_offer(self, work: Work, previous: OrderPlan, *, same: bool) -> Offer | None:
         """The offer of the previous plan; of an edited order only if it is still one that would be made today."""

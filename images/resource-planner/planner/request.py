@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from planner.dra import Attribute, DeviceId, qualified
 from planner.inventory import Device
@@ -37,7 +38,7 @@ def pinned(
 
 def _selectors(devices: Sequence[Device], narrowing: str | None) -> tuple[str, ...]:
     if devices and all(device.pins for device in devices):
-        parts = list(dict.fromkeys(_conjunct(device) for device in devices))
+        parts = list(dict.fromkeys(_conjunct(device.id.driver, device.pins) for device in devices))
         text = parts[0] if len(parts) == 1 else " || ".join(f"({part})" for part in parts)
         if len(text) <= MOST:
             return (text,)
@@ -46,10 +47,11 @@ def _selectors(devices: Sequence[Device], narrowing: str | None) -> tuple[str, .
     return tuple(part for part in (text, narrowing) if part and len(part) <= MOST)
 
 
-def _conjunct(device: Device) -> str:
+@lru_cache(maxsize=65_536)
+def _conjunct(driver: str, pins: tuple[str, ...]) -> str:
     """The device's pins as one conjunct; each names the driver as its guard, one guard is enough."""
-    guard = f"device.driver == {json.dumps(device.id.driver)} && "
-    first, *others = device.pins
+    guard = f"device.driver == {json.dumps(driver)} && "
+    first, *others = pins
     return " && ".join((first, *(pin.removeprefix(guard) for pin in others)))
 
 
