@@ -476,9 +476,10 @@ class Board:
                 continue
             told = tuple(sorted(self._cards[index].state for index in cards))
             same[told] = same.get(told, 0) + 1
-            uses = sum(self._uses(index) for index in cards)
-            if uses and (alike is None or same[told] <= alike):
-                found.append((uses, node))
+            if alike is None or same[told] <= alike:
+                uses = sum(self._uses(index) for index in cards)
+                if uses:
+                    found.append((uses, node))
         return [tuple(self._cards_on[node]) for _, node in sorted(found)]
 
     def _open(self, index: int, wish: Wish, nodes: frozenset[str] | None) -> bool:
