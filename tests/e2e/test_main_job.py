@@ -21,7 +21,7 @@ pytestmark = pytest.mark.testbed
 
 TEAMS = ("team-a", "team-b", "team-c")
 PLACED = {
-    "team-a/assistant": ("h100", "WholeDevice", "Dedicated", "Chat"),
+    "team-a/librarian": ("h100", "WholeDevice", "Dedicated", "Chat"),
     "team-a/drafts": ("a30-mig", "Partition", "Dedicated", "Chat"),
     "team-b/embedder": ("rtx3090", "WholeDevice", "Shared", "Embeddings"),
     "team-a/helper": ("rtx3090", "WholeDevice", "Shared", "Chat"),

@@ -55,7 +55,7 @@ def test_plan_prints_orders_classes_and_capacity_of_the_examples() -> None:
     assert set(found) == {"orders", "classes", "capacity"}
     reasons = {name: (item["decision"], item["reason"]) for name, item in found["orders"].items()}
     assert reasons == {
-        "team-a/assistant": ("Placed", "LaunchPlanCalculated"),
+        "team-a/librarian": ("Placed", "LaunchPlanCalculated"),
         "team-a/drafts": ("Placed", "LaunchPlanCalculated"),
         "team-a/helper": ("Placed", "LaunchPlanCalculated"),
         "team-b/embedder": ("Placed", "LaunchPlanCalculated"),
