@@ -326,3 +326,18 @@ def test_a_new_order_is_told_that_it_waits_only_when_its_plan_is_late() -> None:
     assert [condition["reason"] for condition in late[0].status["conditions"] if condition["type"] == "Planned"] == [
         "PlanPending"
     ]
+
+
+def test_an_order_that_goes_with_its_namespace_is_told_why_it_gets_nothing() -> None:
+    made = order(deleting=True)
+    made["metadata"]["creationTimestamp"] = "2026-11-30T10:00:00Z"
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": made["metadata"]["namespace"], "deletionTimestamp": "2026-11-30T10:00:01Z"},
+    }
+    found = seen([made, service_class(), namespace])
+    statuses, _ = decide.reports(found, decide.work(found, render.templates_digest()), {}, "2026-11-30T10:00:01Z")
+    reasons = {condition["type"]: condition["reason"] for condition in statuses[0].status["conditions"]}
+    assert reasons["WorkloadReady"] == "NamespaceTerminating"
+    assert decide.work(found, render.templates_digest()).applies == ()

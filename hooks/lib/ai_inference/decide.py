@@ -268,7 +268,8 @@ def reports(
     statuses: list[SetStatus] = []
     records: list[Record] = []
     for order in world.orders:
-        if order.deleting or newborn(order, now):
+        # In a namespace in deletion an order held by a finalizer is told why it gets nothing, deleted or new as it is.
+        if order.namespace not in world.terminating and (order.deleting or newborn(order, now)):
             continue
         outcome = due.unfit.get(order.key) or outcomes.get(order.key)
         seen = view(world, order, due.wanted.get(order.key), outcome)
