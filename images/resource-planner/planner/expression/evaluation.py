@@ -366,9 +366,9 @@ class _Planner:
         plans = [self.plan(arg, scope) for arg in nodes]
         runs = [plan.run for plan in plans]
         if function == "_&&_":
-            return Plan(_conjunction(runs))
+            return Plan(_decided_by(False, runs))
         if function == "_||_":
-            return Plan(_disjunction(runs))
+            return Plan(_decided_by(True, runs))
         if function == "_==_":
             return Plan(_equality(runs[0], plans[1]))
         if function == "_!=_":
@@ -503,7 +503,10 @@ def _plain(start: Run, keys: tuple[str, ...]) -> Run:
     return run
 
 
-def _conjunction(runs: Sequence[Run]) -> Run:
+def _decided_by(deciding: bool, runs: Sequence[Run]) -> Run:
+    """`&&` (decided by False) and `||` (by True): a term that decides absorbs failures of the others on either side."""
+    otherwise = not deciding
+
     def run(frame: Frame) -> bool:
         failure: Failure | None = None
         for term in runs:
@@ -512,33 +515,13 @@ def _conjunction(runs: Sequence[Run]) -> Run:
             except Failure as found:
                 failure = failure or found
                 continue
-            if value is False:
-                return False
-            if value is not True:
+            if value is deciding:
+                return not otherwise
+            if value is not otherwise:
                 failure = failure or no_overload(value)
         if failure is not None:
             raise failure
-        return True
-
-    return run
-
-
-def _disjunction(runs: Sequence[Run]) -> Run:
-    def run(frame: Frame) -> bool:
-        failure: Failure | None = None
-        for term in runs:
-            try:
-                value = term(frame)
-            except Failure as found:
-                failure = failure or found
-                continue
-            if value is True:
-                return True
-            if value is not False:
-                failure = failure or no_overload(value)
-        if failure is not None:
-            raise failure
-        return False
+        return otherwise
 
     return run
 
