@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from planner import launches, modelfacts, quantity, recipe, units, wire
+from planner.memory import Memory
 from planner.model import (
     MANAGED_LABEL,
     ORDER_LABEL,
@@ -611,8 +612,22 @@ def snapshot(
         for result in allocation["devices"]["results"]:
             if (result["driver"], result["pool"], result["device"]) not in devices:
                 raise ValueError(f"claim {item['metadata']['name']} holds {result['device']}, which no slice has")
-    return wire.snapshot(
-        [wire.Document(raw=item, source=f"{item['kind']} {item['metadata']['name']}") for item in objects],
+    documents = [wire.Document(raw=item, source=f"{item['kind']} {item['metadata']['name']}") for item in objects]
+    return read(wire.by_kind(documents), Memory(), kubernetes=kubernetes, unreadable=unreadable, catalog=catalog)
+
+
+def read(
+    kinds: Mapping[str, Sequence[wire.Document]],
+    memory: Memory,
+    *,
+    kubernetes: tuple[int, int] = (1, 37),
+    unreadable: Sequence[str] = (),
+    catalog: CatalogState = CatalogState.ENABLED,
+) -> Snapshot:
+    """The snapshot of objects by kind, with what `memory` remembers of them."""
+    return wire.assembled(
+        kinds,
+        memory,
         kubernetes=kubernetes,
         now="2026-01-31T00:00:00Z",
         release="0.33.0",

@@ -29,20 +29,17 @@ from planner.server import BadQuestion, UnknownOrder
 class World:
     """The objects by kind and what else is known."""
 
-    objects: Mapping[str, list[Object]]
+    objects: Mapping[str, Sequence[Object]]
     circumstances: Circumstances
 
 
-def snapshot(objects: Sequence[Object], circumstances: Circumstances) -> World:
-    by_kind: dict[str, list[Object]] = {}
-    for item in objects:
-        by_kind.setdefault(item["kind"], []).append(item)
-    return World(objects=by_kind, circumstances=circumstances)
+def snapshot(objects: Mapping[str, Sequence[Object]], circumstances: Circumstances) -> World:
+    return World(objects=objects, circumstances=circumstances)
 
 
 def decide(world: World) -> dict[str, Any]:
     classes = sorted(item["metadata"]["name"] for item in world.objects.get("DeviceClass", ()))
-    seen = ", ".join(f"{len(found)} {kind}" for kind, found in sorted(world.objects.items()) if kind != "Pod")
+    seen = ", ".join(f"{len(found)} {kind}" for kind, found in sorted(world.objects.items()) if found and kind != "Pod")
     orders: dict[str, Any] = {}
     for order in world.objects.get("InferenceService", ()):
         metadata = order["metadata"]
@@ -72,7 +69,7 @@ def decide(world: World) -> dict[str, Any]:
         }
         for item in world.objects.get("InferenceServiceClass", ())
     }
-    return {"orders": orders, "classes": verdicts, "capacity": {}}
+    return {"orders": orders, "classes": verdicts}
 
 
 def explain(world: World, order: str) -> dict[str, Any]:
@@ -96,7 +93,9 @@ def replay(objects: Sequence[Object], circumstances: Circumstances) -> dict[str,
     return {"now": circumstances.now, "objects": list(objects)}
 
 
-BRAIN = Brain(snapshot=snapshot, decide=decide, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
+BRAIN = Brain(
+    snapshot=snapshot, decide=decide, left=dict, explain=explain, what_if=what_if, capacity=capacity, replay=replay
+)
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from planner import wire
 from planner.model import (
+    ORDER_LABEL,
     CatalogState,
     EndpointType,
     HostUse,
@@ -287,6 +288,32 @@ def test_with_strict_off_an_object_that_cannot_be_read_is_named_and_left_out() -
     assert found.orders == ()
     assert found.unreadable == ("InferenceService chat: spec.replicas: unknown field",)
     assert len(found.service_classes) == 1
+
+
+def test_a_broken_pod_or_volume_is_left_out_as_any_other_object() -> None:
+    container = {"name": "a", "resources": {"requests": {"cpu": "many"}}}
+    pod = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd", "namespace": "team"},
+        "spec": {"nodeName": "n", "containers": [container]},
+    }  # fmt: skip
+    volume = {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},
+        "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": "none"}}},
+    }  # fmt: skip
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "storage-chat-0", "namespace": "team", "labels": {ORDER_LABEL: "chat"}},
+        "spec": {"volumeName": "pv"},
+    }  # fmt: skip
+    broken = [document(pod), document(volume), document(claim)]
+    found = wire.snapshot(broken, kubernetes=(1, 37), now="", release="", strict=False)
+    assert [entry.split(": ")[:2] for entry in found.unreadable] == [
+        ["PersistentVolume pv", "spec.nodeAffinity.required.nodeSelectorTerms"],
+        ["Pod odd", "spec.containers[0].resources.requests.cpu"],
+    ]
+    assert found.host_use == () and found.volumes == ()
+    with pytest.raises(wire.BadInput):
+        wire.snapshot(broken, kubernetes=(1, 37), now="", release="")
 
 
 def test_a_plan_is_read_back_as_it_was_written() -> None:

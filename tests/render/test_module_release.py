@@ -371,8 +371,7 @@ def test_alerts_ask_for_metrics_that_the_planner_has() -> None:
         {
             "team/needy": {"preemption": {"role": "Recipient"}, "deviceClassName": "gpu", "replicas": replicas},
             "team/giver": {"preemption": {"role": "Donor"}, "replicas": replicas},
-        },
-        {},
+        }
     )
     text = metrics.text().decode()
     assert (

@@ -662,7 +662,7 @@ def _allocation(status: Mapping[str, Any]) -> Allocation | None:
     devices = _optional(raw, "devices", path)
     return Allocation(
         results=tuple(_result(item, at) for item, at in _each(devices, "results", f"{path}.devices")),
-        node_selector=_node_selector(raw, "nodeSelector", path),
+        node_selector=read_node_selector(raw, "nodeSelector", path),
         config=_configs(devices, f"{path}.devices"),
     )
 
@@ -706,13 +706,13 @@ def _selectors(raw: Mapping[str, Any], path: str) -> tuple[str, ...]:
 def _reach(raw: Mapping[str, Any], path: str) -> Reach | None:
     reach = Reach(
         node_name=_maybe_text(raw, "nodeName", path) or None,
-        selector=_node_selector(raw, "nodeSelector", path),
+        selector=read_node_selector(raw, "nodeSelector", path),
         all_nodes=_flag(raw, "allNodes", path),
     )
     return None if reach == Reach() else reach
 
 
-def _node_selector(raw: Mapping[str, Any], key: str, path: str) -> NodeSelector | None:
+def read_node_selector(raw: Mapping[str, Any], key: str, path: str) -> NodeSelector | None:
     if raw.get(key) is None:
         return None
     selector, at = _mapping(raw, key, path), _join(path, key)

@@ -25,7 +25,7 @@ from typing import Final
 from planner import inventory, launches, recipe
 from planner.candidates import Offer
 from planner.dra import DeviceId
-from planner.model import Decision, Key, Order, OrderPlan, Plan, Snapshot
+from planner.model import ClassVerdict, Decision, Key, Order, OrderPlan, Plan, Snapshot
 from planner.plan import Planning, Replica, Work, order_of
 
 MOST_REMEMBERED: Final = 400_000
@@ -61,6 +61,15 @@ class Kept:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The answer to `snapshot`, equal to that of `plan.plan`; see there for errors."""
+        orders = self.decide(snapshot)
+        return Plan(
+            orders=tuple(orders[key] for key in sorted(orders)),
+            classes=self.planning.classes(),
+            capacity=self.planning.occupancy(),
+        )
+
+    def decide(self, snapshot: Snapshot) -> Mapping[Key, OrderPlan]:
+        """The orders' part of that answer. A plan that says the same as the last one is the same object."""
         before = self._running
         self._running = None  # an error leaves nothing half changed behind
         if before is not None and before.board.remembered > MOST_REMEMBERED:
@@ -74,7 +83,7 @@ class Kept:
         else:
             self.costs.whole += 1
             self._running = Running(snapshot, self._recipes)
-        return self._running.result()
+        return self._running.answers
 
     def change(self, added: Iterable[Order] = (), gone: Iterable[Key] = ()) -> Mapping[Key, OrderPlan]:
         """The plans that differ from those told before, after orders came (without a plan) and went.
@@ -119,8 +128,12 @@ class Running(Planning):
         self._same: dict[tuple[int, int], bool] = {}
         """Whether an offer of an order's candidates, both by identity, is the one that it would be retained by."""
         super().__init__(snapshot, recipes, before)
-        self.answers: dict[Key, OrderPlan] = {key: self.answer(work) for key, work in self.works.items()}
-        self._classes = tuple(self._verdict(item) for item in snapshot.service_classes)
+        told = before.answers if isinstance(before, Running) else {}
+        self.answers: dict[Key, OrderPlan] = {}
+        for key, work in self.works.items():
+            answer, earlier = self.answer(work), told.get(key)
+            self.answers[key] = earlier if earlier is not None and earlier == answer else answer
+        self._classes = super().classes()
         self._claimed = {order for order in map(order_of, self.inventory.holds) if order is not None}
         """Orders that some claim is labelled with."""
         self._open: dict[Key, None] = {}
@@ -140,12 +153,16 @@ class Running(Planning):
         )
         """Orders can come and go without a look at all the others."""
 
+    def classes(self) -> tuple[ClassVerdict, ...]:
+        """As those of any planning: no way that is gone here changes a class."""
+        return self._classes
+
     def result(self) -> Plan:
         """As that of any planning."""
         return Plan(
-            orders=tuple(sorted(self.answers.values(), key=lambda answer: (answer.key.namespace, answer.key.name))),
+            orders=tuple(self.answers[key] for key in sorted(self.answers)),
             classes=self._classes,
-            capacity=self._capacity(),
+            capacity=self.occupancy(),
         )
 
     def applied(self) -> Snapshot:

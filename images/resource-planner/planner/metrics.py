@@ -71,9 +71,13 @@ class Metrics:
         """Add families that are computed at each scrape."""
         self._registry.register(_Live(families))
 
-    def decided(self, plans: Mapping[str, Json], capacity: Json) -> None:
-        """Take over the newest plans (`namespace/name` → plan) and capacity; empty on a replica that does not lead."""
-        self._plans, self._capacity = plans, capacity
+    def decided(self, plans: Mapping[str, Json]) -> None:
+        """Take over the newest plans (`namespace/name` → plan); none on a replica that does not lead."""
+        self._plans = plans
+
+    def left(self, capacity: Json) -> None:
+        """Take over what a plan left of the capacity; empty on a replica that does not lead."""
+        self._capacity = capacity
 
     def text(self) -> bytes:
         """The exposition text."""

@@ -703,9 +703,13 @@ class Planning:
         """The plan of every order, the verdict on every class, the capacity that results."""
         return Plan(
             orders=tuple(self.answer(self.works[key]) for key in sorted(self.works)),
-            classes=tuple(self._verdict(item) for item in self.snapshot.service_classes),
-            capacity=self._capacity(),
+            classes=self.classes(),
+            capacity=self.occupancy(),
         )
+
+    def classes(self) -> tuple[ClassVerdict, ...]:
+        """The verdict on every class, by name."""
+        return tuple(self._verdict(item) for item in self.snapshot.service_classes)
 
     def answer(self, work: Work) -> OrderPlan:
         """The plan of one order."""
@@ -910,7 +914,8 @@ class Planning:
             )
         return Verdict(status=Truth.TRUE, reason="Ready", message="Everything that the class names exists.")
 
-    def _capacity(self) -> CapacityReport:
+    def occupancy(self) -> CapacityReport:
+        """Every device with who sits on it, and what of each class is free on each node."""
         of_class: dict[DeviceId, list[str]] = {}
         for name, device_class in sorted(self.known.device_classes.items()):
             for group in self.judge.admitted(device_class, None).groups:
@@ -986,7 +991,7 @@ class Planning:
 
     def capacity(self) -> CapacityReport:
         """The plan's capacity, and how far what is placed is from the fewest cards that could hold it."""
-        return replace(self._capacity(), placed=self._placed_anew, standing=self._against_the_fewest())
+        return replace(self.occupancy(), placed=self._placed_anew, standing=self._against_the_fewest())
 
     def _against_the_fewest(self) -> PackingReport:
         """All replicas packed anew on a board without our claims; those of several devices stay where they are."""

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -32,12 +33,12 @@ from planner.kube.backoff import Backoff
 from planner.kube.client import ApiError, Client, ConnectionLost, connect
 from planner.kube.lease import Lease
 from planner.kube.resources import Object, watched
-from planner.kube.snapshot import Circumstances, Seen, kubernetes, now, read, replay, see
+from planner.kube.snapshot import Circumstances, Reader, Seen, kubernetes, now, read, replay
 from planner.kube.view import View
 from planner.kube.watch import Watch
 from planner.kube.writer import Writer
 from planner.metrics import Metrics
-from planner.model import Key
+from planner.model import Key, OrderPlan
 from planner.server import BadQuestion, Desk, NotReady, UnknownOrder, application
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ PATIENCE_SECONDS: Final = 0.5
 """… but none waits longer than this for others."""
 TICK_SECONDS: Final = 1.0
 """How often the loop looks up when nothing changes."""
+CAPACITY_SECONDS: Final = 10.0
+"""How old the capacity in the metrics may become while changes keep coming; a quiet tick brings it up to date."""
 BUSY_SECONDS: Final = 300.0
 """Not alive when one round takes longer than this."""
 REPLAYS: Final = 5
@@ -64,9 +67,12 @@ S = TypeVar("S")
 class Brain(Generic[S]):
     """What is decided, as functions; `serve` supplies the cluster."""
 
-    snapshot: Callable[[Sequence[Object], Circumstances], S]
+    snapshot: Callable[[Mapping[str, Sequence[Object]], Circumstances], S]
+    """The view's objects by kind. Not called by two threads at once."""
     decide: Callable[[S], Json]
-    """The answer of `planner plan -o json`: `orders` (`namespace/name` → status.plan), `classes`, `capacity`."""
+    """Of the answer of `planner plan -o json`: `orders` (`namespace/name` → status.plan) and `classes`."""
+    left: Callable[[], Json]
+    """Of the same answer: `capacity`, as the last `decide` left it. Called by the thread that decides."""
     explain: Callable[[S, str], Json]
     what_if: Callable[[S, Json], Json]
     capacity: Callable[[S], Json]
@@ -135,6 +141,8 @@ class Service(Generic[S]):
         self._looked_up = time.monotonic()
         self._planned: tuple[int, tuple[str, ...]] | None = None
         self._planned_at: float | None = None
+        self._measure_from: float | None = None
+        """Since when the capacity in the metrics is of an older plan; None: it is of the last one."""
         self._failures = 0
         self.metrics.live(self._families)
 
@@ -237,18 +245,28 @@ class Service(Generic[S]):
             self.metrics.leader.set(1 if leads else 0)
             if not leads and self._planned is not None:
                 # Whoever leads next starts from the view alone, also when it is this planner again.
-                self._planned, retry_at = None, None
-                self.metrics.decided({}, {})
+                self._planned, retry_at, self._measure_from = None, None, None
+                self.metrics.decided({})
+                self.metrics.left({})
             due = retry_at is not None and time.monotonic() >= retry_at
             state = self._state()
             if leads and (due or state != self._planned) and not self._waits():
                 if not due:
                     self._settle()
                 retry_at = self._round()
+                quiet = False
             else:
                 pause = TICK_SECONDS if retry_at is None else min(TICK_SECONDS, max(retry_at - time.monotonic(), 0.01))
-                self.view.wait(state[0], pause)
+                quiet = self.view.wait(state[0], pause) == state[0]
+            self._measure(quiet)
         return 0
+
+    def _measure(self, quiet: bool) -> None:
+        """Bring the capacity in the metrics up to date: nobody waits for it, so it stands back while orders come."""
+        since = self._measure_from
+        if since is not None and (quiet or time.monotonic() - since > CAPACITY_SECONDS):
+            self.metrics.left(self._brain.left())
+            self._measure_from = None
 
     def _state(self) -> tuple[int, tuple[str, ...]]:
         """What a plan depends on: the view's change count, and what of it cannot be read."""
@@ -291,7 +309,9 @@ class Service(Generic[S]):
         self.metrics.plan_seconds.observe(took)
         self._planned, self._planned_at = state, time.monotonic()
         orders: Mapping[str, Json] = answer.get("orders") or {}
-        self.metrics.decided(orders, answer.get("capacity") or {})
+        self.metrics.decided(orders)
+        if self._measure_from is None:
+            self._measure_from = time.monotonic()
         if self._waits():
             # A watch failed while planning: what was decided may rest on an old view. The plan is made again.
             self._planned = None
@@ -320,7 +340,7 @@ class Service(Generic[S]):
             for old in sorted(folder.glob("replay-*.json"))[: -(REPLAYS - 1)]:
                 old.unlink()
             given = self._circumstances(tuple(sorted(self.view.unreadable())))
-            saved = self._brain.replay(self.view.objects(), given)
+            saved = self._brain.replay(list(chain.from_iterable(self.view.objects().values())), given)
             path.write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
         except (OSError, ValueError, NotReady) as error:
             return f"; the replay file cannot be written: {error}"
@@ -381,10 +401,23 @@ class Service(Generic[S]):
 def brain() -> Brain[Seen]:
     """The planner's own decision and questions, with the recipes of the shipped release."""
 
-    kept = Kept()
+    kept, reader = Kept(), Reader()
+    told: dict[Key, tuple[OrderPlan, Json]] = {}
 
     def decide(seen: Seen) -> Json:
-        return wire.plan_json(kept.plan(seen.snapshot))
+        plans = kept.decide(seen.snapshot)
+        for key in told.keys() - plans.keys():
+            del told[key]
+        for key, plan in plans.items():
+            if key not in told or told[key][0] is not plan:
+                told[key] = plan, wire.plan_status(plan)
+        return {
+            "orders": {str(key): told[key][1] for key in sorted(told)},
+            "classes": {item.name: wire.class_status(item) for item in kept.planning.classes()},
+        }
+
+    def left() -> Json:
+        return wire.capacity_json(kept.planning.occupancy())
 
     def explain(seen: Seen, order: str) -> Json:
         namespace, _, name = order.partition("/")
@@ -406,7 +439,10 @@ def brain() -> Brain[Seen]:
     def capacity(seen: Seen) -> Json:
         return questions.capacity(seen.snapshot)
 
-    return Brain(snapshot=see, decide=decide, explain=explain, what_if=what_if, capacity=capacity, replay=replay)
+    return Brain(
+        snapshot=reader.see, decide=decide, left=left,
+        explain=explain, what_if=what_if, capacity=capacity, replay=replay,
+    )  # fmt: skip
 
 
 def _edit(question: Json) -> questions.Edit:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, TypeVar
 
 from planner import dra, quantity, units
+from planner.memory import Memory, Once
 from planner.model import (
     MANAGED_LABEL,
     ORDER_LABEL,
@@ -133,63 +134,128 @@ def snapshot(
     object that cannot be read is left out and named in `unreadable` as "Kind name: path: message"; the caller decides.
     Raises `BadInput` when strict.
     """
-    raws = _distinct(flatten(documents))
+    return assembled(
+        by_kind(documents),
+        Memory(),
+        kubernetes=kubernetes, now=now, release=release, catalog=catalog, unreadable=unreadable, strict=strict,
+    )  # fmt: skip
+
+
+def assembled(
+    kinds: Mapping[str, Sequence[Document]],
+    memory: Memory,
+    *,
+    kubernetes: tuple[int, int],
+    now: str,
+    release: str,
+    catalog: CatalogState | None = None,
+    unreadable: Sequence[str] = (),
+    strict: bool = True,
+) -> Snapshot:
+    """As `snapshot`, of distinct objects by kind. Of a kind whose sequence is the same object as at the last call with
+    this memory nothing is read again, and of any other kind only the documents that are new."""
     skipped: list[str] = list(unreadable)
 
-    def each(kind: str, read: Callable[[Raw], T], group: str | None = None) -> tuple[T, ...]:
-        read_so_far: list[T] = []
-        for document in raws.get(kind, ()):
-            if group is not None and not str(document.raw.get("apiVersion", "")).startswith(group):
-                continue
-            try:
-                read_so_far.append(read(document.raw))
-            except dra.Malformed as error:
-                if strict:
-                    raise BadInput(document.source, error.path, error.message) from error
-                name = _metadata(document.raw).get("name", "?")
-                skipped.append(f"{kind} {name}: {error.path}: {error.message}")
-        return tuple(read_so_far)
+    def read(name: str, compute: Callable[[_Reading], T], *kinds_read: str) -> T:
+        inputs = tuple(kinds.get(kind, ()) for kind in kinds_read or (name,))
 
-    orders = each("InferenceService", read_order, GROUP)
-    wanted = {
-        (_namespace(document.raw), str(_metadata(document.raw).get("name"))): _replicas(document.raw)
-        for document in raws.get("StatefulSet", ())
-        if (_metadata(document.raw).get("labels") or {}).get(ORDER_LABEL)
-    }
-    orders = tuple(
-        replace(order, replicas_wanted=wanted[order.key.namespace, order.key.name])
-        if (order.key.namespace, order.key.name) in wanted
-        else order
-        for order in orders
+        def computed(once: Once) -> tuple[T, tuple[str, ...]]:
+            reading = _Reading(once=once, strict=strict)
+            return compute(reading), tuple(reading.skipped)
+
+        found, left_out = memory.result(name, inputs, computed)
+        skipped.extend(left_out)
+        return found
+
+    def each(kind: str, reader: Callable[[Raw], T], key: Callable[[T], Any], group: str = "") -> tuple[T, ...]:
+        def records(reading: _Reading) -> tuple[T, ...]:
+            return tuple(sorted(reading.records(_of_group(kinds.get(kind, ()), group), reader), key=key))
+
+        return read(kind, records)
+
+    models = (
+        *each("ClusterModel", _read_cluster_model, lambda item: item.name, GROUP),
+        *each("Model", _read_namespaced_model, lambda item: (item.namespace or "", item.name), GROUP),
     )
-    models = (*each("Model", _read_model("Model"), GROUP), *each("ClusterModel", _read_model("ClusterModel"), GROUP))
-    nodes = each("Node", dra.read_node)
+    nodes = each("Node", dra.read_node, lambda item: item.name)
     return Snapshot(
         kubernetes=kubernetes,
         now=now,
         release=release,
-        orders=tuple(sorted(orders, key=lambda order: order.key)),
-        service_classes=tuple(sorted(each("InferenceServiceClass", read_class, GROUP), key=lambda item: item.name)),
-        device_classes=tuple(sorted(each("DeviceClass", dra.read_device_class), key=lambda item: item.name)),
-        slices=tuple(
-            sorted(each("ResourceSlice", dra.read_slice), key=lambda item: (item.driver, item.pool, item.name))
+        orders=read("orders", lambda reading: _orders(kinds, reading), "InferenceService", "StatefulSet"),
+        service_classes=each("InferenceServiceClass", read_class, lambda item: item.name, GROUP),
+        device_classes=each("DeviceClass", dra.read_device_class, lambda item: item.name),
+        slices=each("ResourceSlice", dra.read_slice, lambda item: (item.driver, item.pool, item.name)),
+        claims=each("ResourceClaim", dra.read_claim, lambda item: (item.namespace, item.name)),
+        taint_rules=each("DeviceTaintRule", dra.read_taint_rule, lambda item: item.name),
+        nodes=nodes,
+        terminating_namespaces=tuple(name for name in each("Namespace", _terminating, lambda item: item) if name),
+        catalog=catalog if catalog is not None else _catalog_state(kinds, bool(models)),
+        models=models,
+        secrets=each("Secret", _read_secret, lambda item: (item.namespace, item.name)) if "Secret" in kinds else None,
+        volumes=read(
+            "volumes", lambda reading: _volumes(kinds, nodes, reading),
+            "PersistentVolume", "PersistentVolumeClaim", "Node",
         ),
-        claims=tuple(sorted(each("ResourceClaim", dra.read_claim), key=lambda item: (item.namespace, item.name))),
-        taint_rules=tuple(sorted(each("DeviceTaintRule", dra.read_taint_rule), key=lambda item: item.name)),
-        nodes=tuple(sorted(nodes, key=lambda item: item.name)),
-        terminating_namespaces=tuple(sorted(name for name in each("Namespace", _terminating) if name)),
-        catalog=catalog if catalog is not None else _catalog_state(raws, bool(models)),
-        models=tuple(sorted(models, key=lambda item: (item.kind, item.namespace or "", item.name))),
-        secrets=tuple(sorted(each("Secret", _read_secret), key=lambda item: (item.namespace, item.name)))
-        if "Secret" in raws
-        else None,
-        volumes=_volumes(raws, nodes),
-        storage_classes=tuple(sorted(str(_metadata(item.raw).get("name")) for item in raws["StorageClass"]))
-        if "StorageClass" in raws
-        else None,
-        host_use=_host_use(raws),
+        storage_classes=each("StorageClass", _name, lambda item: item) if "StorageClass" in kinds else None,
+        host_use=read("host use", lambda reading: _host_use(kinds, reading), "Pod"),
         unreadable=tuple(sorted(set(skipped))),
-    )
+    )  # fmt: skip
+
+
+class _Reading:
+    """How objects become records: once each, and one that cannot be read is refused or left out."""
+
+    def __init__(self, *, once: Once, strict: bool) -> None:
+        self.once = once
+        self._strict = strict
+        self.skipped: list[str] = []
+
+    def records(self, documents: Iterable[Document], read: Callable[[Raw], T]) -> Iterator[T]:
+        """The records of the documents that can be read. Raises `BadInput` for another one when strict."""
+        for document in documents:
+            try:
+                yield self.once(read, document.raw)
+            except dra.Malformed as error:
+                self._leave_out(document, error)
+
+    def record(self, document: Document, make: Callable[..., T], *parts: object) -> T | None:
+        """What `make` gives for the parts of the document; None: it cannot be read. Raises `BadInput` when strict."""
+        try:
+            return self.once(make, *parts)
+        except dra.Malformed as error:
+            self._leave_out(document, error)
+        return None
+
+    def _leave_out(self, document: Document, error: dra.Malformed) -> None:
+        if self._strict:
+            raise BadInput(document.source, error.path, error.message) from error
+        name = _metadata(document.raw).get("name", "?")
+        self.skipped.append(f"{document.raw['kind']} {name}: {error.path}: {error.message}")
+
+
+def _of_group(documents: Iterable[Document], group: str) -> Iterator[Document]:
+    return (item for item in documents if str(item.raw.get("apiVersion", "")).startswith(group))
+
+
+def _orders(kinds: Mapping[str, Sequence[Document]], reading: _Reading) -> tuple[Order, ...]:
+    """Orders with the replicas that their StatefulSets ask for."""
+    sets = {
+        (_namespace(item.raw), str(_metadata(item.raw).get("name"))): item.raw
+        for item in kinds.get("StatefulSet", ())
+        if (_metadata(item.raw).get("labels") or {}).get(ORDER_LABEL)
+    }
+    found = []
+    for document in _of_group(kinds.get("InferenceService", ()), GROUP):
+        order = reading.record(document, read_order, document.raw)
+        if order is not None:
+            standing = sets.get((order.key.namespace, order.key.name))
+            found.append(order if standing is None else reading.once(_scaled, order, standing))
+    return tuple(sorted(found, key=lambda order: order.key))
+
+
+def _scaled(order: Order, workload: Raw) -> Order:
+    return replace(order, replicas_wanted=_replicas(workload))
 
 
 def _replicas(raw: Raw) -> int:
@@ -209,10 +275,10 @@ def _namespace(raw: Raw) -> str:
 _VOLATILE: Final = ("resourceVersion", "managedFields")
 
 
-def _distinct(documents: Sequence[Document]) -> dict[str, list[Document]]:
-    """Objects by kind, each once."""
+def by_kind(documents: Iterable[Document]) -> dict[str, list[Document]]:
+    """Objects by kind, each once; kinds that no decision depends on are dropped. Raises `BadInput`; see `snapshot`."""
     kept: dict[tuple[str, str, str, str], Document] = {}
-    for document in documents:
+    for document in flatten(documents):
         kind = str(document.raw["kind"])
         if kind not in KINDS:
             continue
@@ -226,10 +292,10 @@ def _distinct(documents: Sequence[Document]) -> dict[str, list[Document]]:
         key = (group, kind, _namespace(document.raw), name)
         other = kept.get(key)
         kept[key] = document if other is None else _newer(other, document)
-    by_kind: dict[str, list[Document]] = {}
+    found: dict[str, list[Document]] = {}
     for key in sorted(kept):
-        by_kind.setdefault(key[1], []).append(kept[key])
-    return by_kind
+        found.setdefault(key[1], []).append(kept[key])
+    return found
 
 
 def _newer(one: Document, other: Document) -> Document:
@@ -259,6 +325,10 @@ def _catalog_state(raws: Mapping[str, Sequence[Document]], any_model: bool) -> C
     return CatalogState.ENABLED if any_model else CatalogState.ABSENT
 
 
+def _name(raw: Raw) -> str:
+    return str(_metadata(raw)["name"])
+
+
 def _terminating(raw: Raw) -> str:
     metadata = _metadata(raw)
     gone = metadata.get("deletionTimestamp") or (raw.get("status") or {}).get("phase") == "Terminating"
@@ -274,74 +344,82 @@ def _read_secret(raw: Raw) -> Secret:
     )
 
 
-def _read_model(kind: str) -> Callable[[Raw], CatalogModel]:
-    def read(raw: Raw) -> CatalogModel:
-        status = raw.get("status") or {}
-        if not isinstance(status, Mapping):
-            raise dra.Malformed("status", "an object is expected")
-        conditions = status.get("conditions") or []
-        failing = [item for item in conditions if isinstance(item, Mapping) and item.get("status") != "True"]
-        resolved, origin = status.get("resolved") or {}, status.get("source") or {}
-        url = ((raw.get("spec") or {}).get("source") or {}).get("url")
-        repository = _REPOSITORY_URL.match(url) if isinstance(url, str) else None
-        return CatalogModel(
-            repository=repository[1] if repository else None,
-            revision=origin.get("resolvedRevision"),
-            endpoint_types=tuple(str(item) for item in resolved.get("supportedEndpointTypes") or ()),
-            format=resolved.get("format"),
-            kind=kind,
-            namespace=_namespace(raw) if kind == "Model" else None,
-            name=str(_metadata(raw)["name"]),
-            phase=str(status.get("phase") or "Pending"),
-            message=str(failing[0].get("message") or "") if failing else "",
-            status=status,
-        )
-
-    return read
+def _read_cluster_model(raw: Raw) -> CatalogModel:
+    return _read_model(raw, "ClusterModel", None)
 
 
-def _volumes(raws: Mapping[str, Sequence[Document]], nodes: Sequence[dra.Node]) -> tuple[Volume, ...]:
+def _read_namespaced_model(raw: Raw) -> CatalogModel:
+    return _read_model(raw, "Model", _namespace(raw))
+
+
+def _read_model(raw: Raw, kind: str, namespace: str | None) -> CatalogModel:
+    status = raw.get("status") or {}
+    if not isinstance(status, Mapping):
+        raise dra.Malformed("status", "an object is expected")
+    conditions = status.get("conditions") or []
+    failing = [item for item in conditions if isinstance(item, Mapping) and item.get("status") != "True"]
+    resolved, origin = status.get("resolved") or {}, status.get("source") or {}
+    url = ((raw.get("spec") or {}).get("source") or {}).get("url")
+    repository = _REPOSITORY_URL.match(url) if isinstance(url, str) else None
+    return CatalogModel(
+        repository=repository[1] if repository else None,
+        revision=origin.get("resolvedRevision"),
+        endpoint_types=tuple(str(item) for item in resolved.get("supportedEndpointTypes") or ()),
+        format=resolved.get("format"),
+        kind=kind,
+        namespace=namespace,
+        name=str(_metadata(raw)["name"]),
+        phase=str(status.get("phase") or "Pending"),
+        message=str(failing[0].get("message") or "") if failing else "",
+        status=status,
+    )
+
+
+def _volumes(
+    kinds: Mapping[str, Sequence[Document]], nodes: tuple[dra.Node, ...], reading: _Reading
+) -> tuple[Volume, ...]:
     """Model volumes of orders. A bound claim's nodes are those its volume's node affinity admits; no affinity: any."""
-    persistent = {str(_metadata(item.raw)["name"]): item for item in raws.get("PersistentVolume", ())}
+    persistent = {str(_metadata(item.raw)["name"]): item for item in kinds.get("PersistentVolume", ())}
     found = []
-    for document in raws.get("PersistentVolumeClaim", ()):
-        raw = document.raw
-        name = str(_metadata(raw)["name"])
-        order = (_metadata(raw).get("labels") or {}).get(ORDER_LABEL)
-        if not order:
-            continue
-        volume = persistent.get(str((raw.get("spec") or {}).get("volumeName") or ""))
-        reach: tuple[str, ...] | None = None
-        if volume is not None:
-            try:
-                selector = dra._node_selector(
-                    ((volume.raw.get("spec") or {}).get("nodeAffinity") or {}), "required", ""
-                )
-            except dra.Malformed as error:
-                raise BadInput(volume.source, f"spec.nodeAffinity.{error.path}", error.message) from error
-            if selector is not None:
-                reach = tuple(sorted(node.name for node in nodes if selector.admits(node)))
-        found.append(Volume(order=Key(namespace=_namespace(raw), name=str(order)), name=name, nodes=reach))
+    for document in kinds.get("PersistentVolumeClaim", ()):
+        if (_metadata(document.raw).get("labels") or {}).get(ORDER_LABEL):
+            bound = persistent.get(str((document.raw.get("spec") or {}).get("volumeName") or ""))
+            parts = (document.raw, None if bound is None else bound.raw, nodes)
+            volume = reading.record(document if bound is None else bound, _volume, *parts)
+            if volume is not None:
+                found.append(volume)
     return tuple(sorted(found, key=lambda item: (item.order, item.name)))
 
 
-def _host_use(raws: Mapping[str, Sequence[Document]]) -> tuple[HostUse, ...]:
+def _volume(claim: Raw, bound: Raw | None, nodes: tuple[dra.Node, ...]) -> Volume:
+    reach: tuple[str, ...] | None = None
+    if bound is not None:
+        affinity = (bound.get("spec") or {}).get("nodeAffinity") or {}
+        selector = dra.read_node_selector(affinity, "required", "spec.nodeAffinity")
+        if selector is not None:
+            reach = tuple(sorted(node.name for node in nodes if selector.admits(node)))
+    order = Key(namespace=_namespace(claim), name=str(_metadata(claim)["labels"][ORDER_LABEL]))
+    return Volume(order=order, name=_name(claim), nodes=reach)
+
+
+def _host_use(kinds: Mapping[str, Sequence[Document]], reading: _Reading) -> tuple[HostUse, ...]:
     """Requests of pods that are bound to a node, not finished, and not an order's."""
     use: dict[str, tuple[int, int]] = {}
-    for document in raws.get("Pod", ()):
-        raw = document.raw
-        spec, status = raw.get("spec") or {}, raw.get("status") or {}
-        node = spec.get("nodeName")
-        labels = _metadata(raw).get("labels") or {}
-        if not node or status.get("phase") in ("Succeeded", "Failed") or labels.get(MANAGED_LABEL) == "true":
-            continue
-        try:
-            cpu, memory = _pod_requests(spec)
-        except dra.Malformed as error:
-            raise BadInput(document.source, error.path, error.message) from error
-        before = use.get(str(node), (0, 0))
-        use[str(node)] = (before[0] + cpu, before[1] + memory)
+    for one in reading.records(kinds.get("Pod", ()), _pod_use):
+        if one is not None:
+            cpu, memory = use.get(one.node, (0, 0))
+            use[one.node] = (cpu + one.cpu_milli, memory + one.memory)
     return tuple(HostUse(node=node, cpu_milli=cpu, memory=memory) for node, (cpu, memory) in sorted(use.items()))
+
+
+def _pod_use(raw: Raw) -> HostUse | None:
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    node = spec.get("nodeName")
+    labels = _metadata(raw).get("labels") or {}
+    if not node or status.get("phase") in ("Succeeded", "Failed") or labels.get(MANAGED_LABEL) == "true":
+        return None
+    cpu, memory = _pod_requests(spec)
+    return HostUse(node=str(node), cpu_milli=cpu, memory=memory)
 
 
 def _pod_requests(spec: Raw) -> tuple[int, int]:
@@ -1013,9 +1091,7 @@ def replay(
 
     `plan` over it gives the plan that the objects themselves give, byte for byte.
     """
-    objects = [
-        _trimmed(document.raw) for documents_of in _distinct(flatten(documents)).values() for document in documents_of
-    ]
+    objects = [_trimmed(document.raw) for documents_of in by_kind(documents).values() for document in documents_of]
     return {
         "apiVersion": REPLAY_API,
         "kind": REPLAY_KIND,

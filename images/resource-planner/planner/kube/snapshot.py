@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from planner import launches, wire
 from planner.kube.resources import Object
+from planner.memory import Memory
 from planner.model import CatalogState, Snapshot
 
 
@@ -35,9 +36,14 @@ class Circumstances:
 class Seen:
     """A snapshot together with the objects it was read from, which a what-if question edits."""
 
-    documents: tuple[wire.Document, ...]
+    kinds: Mapping[str, Sequence[wire.Document]]
     circumstances: Circumstances
     snapshot: Snapshot
+
+    @property
+    def documents(self) -> list[wire.Document]:
+        """All objects of all kinds."""
+        return [document for documents in self.kinds.values() for document in documents]
 
 
 def kubernetes(version: Mapping[str, Any]) -> tuple[int, int]:
@@ -53,23 +59,40 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def see(objects: Sequence[Object], circumstances: Circumstances) -> Seen:
-    """The snapshot of a view in which every kind was listed.
+class Reader:
+    """Reads one view again and again: what did not change since the last look is not read again."""
 
-    An object that cannot be read is left out and named in `unreadable`, so that a broken one stops nobody else's plan.
-    Secrets are never read here (`secrets` is None): whether a token exists is not the planner's to say.
-    """
-    documents = tuple(_documents(objects))
-    return Seen(documents=documents, circumstances=circumstances, snapshot=read(documents, circumstances))
+    def __init__(self) -> None:
+        self._memory = Memory()
+
+    def see(self, objects: Mapping[str, Sequence[Object]], circumstances: Circumstances) -> Seen:
+        """The snapshot of a view in which every kind was listed. `objects` by kind, each once.
+
+        An object that cannot be read is left out and named in `unreadable`, so that a broken one stops nobody else's
+        plan. Secrets are never read here (`secrets` is None): whether a token exists is not the planner's to say.
+        """
+        kinds = {kind: self._documents(kind, found) for kind, found in objects.items()}
+        return Seen(kinds=kinds, circumstances=circumstances, snapshot=_read(kinds, self._memory, circumstances))
+
+    def _documents(self, kind: str, objects: Sequence[Object]) -> Sequence[wire.Document]:
+        return self._memory.result(f"documents of {kind}", tuple(objects), lambda once: tuple(
+            once(_document, item) for item in objects))  # fmt: skip
 
 
 def read(documents: Sequence[wire.Document], circumstances: Circumstances, *, strict: bool = False) -> Snapshot:
-    """The snapshot of `documents` under the same circumstances; see `see`.
+    """The snapshot of `documents` under the same circumstances; see `Reader.see`.
 
     `strict`: raises `wire.BadInput` for an object that cannot be read, instead of leaving it out.
     """
-    found = wire.snapshot(
-        documents,
+    return _read(wire.by_kind(documents), Memory(), circumstances, strict=strict)
+
+
+def _read(
+    kinds: Mapping[str, Sequence[wire.Document]], memory: Memory, circumstances: Circumstances, *, strict: bool = False
+) -> Snapshot:
+    found = wire.assembled(
+        kinds,
+        memory,
         kubernetes=circumstances.kubernetes,
         now=circumstances.now,
         release=launches.shipped().release,
@@ -81,10 +104,10 @@ def read(documents: Sequence[wire.Document], circumstances: Circumstances, *, st
     return found if found.storage_classes is not None else replace(found, storage_classes=())
 
 
-def replay(objects: Sequence[Object], circumstances: Circumstances) -> Mapping[str, Any]:
+def replay(objects: Iterable[Object], circumstances: Circumstances) -> Mapping[str, Any]:
     """The same as a replay file."""
     return wire.replay(
-        _documents(objects),
+        map(_document, objects),
         kubernetes=circumstances.kubernetes,
         now=circumstances.now,
         release=launches.shipped().release,
@@ -93,8 +116,8 @@ def replay(objects: Sequence[Object], circumstances: Circumstances) -> Mapping[s
     )
 
 
-def _documents(objects: Sequence[Object]) -> list[wire.Document]:
-    return [wire.Document(raw=item, source=f"{item['kind']} {item['metadata']['name']}") for item in objects]
+def _document(raw: Object) -> wire.Document:
+    return wire.Document(raw=raw, source=f"{raw['kind']} {raw['metadata']['name']}")
 
 
 def _catalog(circumstances: Circumstances) -> CatalogState:

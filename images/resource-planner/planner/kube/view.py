@@ -171,10 +171,10 @@ class View:
         with self._changed:
             self._notify()
 
-    def objects(self) -> list[Object]:
-        """Every object of every kind; the objects themselves are shared and never changed."""
+    def objects(self) -> dict[str, list[Object]]:
+        """Every object by kind; the objects themselves are shared and never changed."""
         with self._changed:
-            return [entry[1] for shelf in self._shelves.values() for entry in shelf.objects.values()]
+            return {kind: [entry[1] for entry in shelf.objects.values()] for kind, shelf in self._shelves.items()}
 
     def of(self, resource: Resource) -> dict[ObjectKey, Object]:
         """The objects of one kind by namespace and name."""

@@ -91,6 +91,8 @@ class Writer:
         self._backoff = backoff or Backoff()
         self._clock = clock
         self._attempts: dict[tuple[str, str, str], _Attempt] = {}
+        self._carried: dict[tuple[str, str, str], tuple[Json, Json]] = {}
+        """Orders that were found to carry their plan: the very objects that were compared."""
         self._classes = _Attempt(wanted="")
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="write")
 
@@ -116,19 +118,24 @@ class Writer:
                 continue
             target = (*key, str(metadata["uid"]))
             alive.add(target)
+            compared = self._carried.get(target)
+            if compared is not None and compared[0] is order and compared[1] is plan:
+                continue
             wanted = canonical(plan)
             stands = canonical((order.get("status") or {}).get("plan"))
             attempt = self._attempts.get(target)
             if stands == wanted:
                 self._attempts.pop(target, None)
+                self._carried[target] = order, plan
             elif attempt is not None and attempt.wanted == wanted and attempt.stands == stands:
                 continue
             elif attempt is not None and attempt.wanted == wanted and attempt.not_before > now:
                 owed.append(attempt.not_before)
             else:
                 due.append((target, plan, wanted))
-        for gone in self._attempts.keys() - alive:
-            del self._attempts[gone]
+        for kept in (self._attempts, self._carried):
+            for gone in kept.keys() - alive:
+                del kept[gone]
         answers = list(self._pool.map(self._write_one, due))
         failed = [a.not_before for a in answers if a is not None and a.failures]
         return Written(
