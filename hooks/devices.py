@@ -16,7 +16,7 @@ from lib.ai_inference import devices
 QUEUE = "/modules/ai-inference/devices"
 CONFIG = {
     "configVersion": "v1",
-    "settings": {"executionMinInterval": "3s", "executionBurst": 1},
+    "settings": {"executionMinInterval": "10s", "executionBurst": 1},
     "kubernetes": [bound.binding(group="devices", queue=QUEUE) for bound in devices.BOUND],
 }
 

@@ -8,12 +8,14 @@ decide (pure) → render → execute; see `lib/ai_inference`. Orders are applied
 whatever is refused to one order stays with it.
 """
 
+import gc
 import json
 import time
 
 from deckhouse import hook
 from lib.ai_inference import attempts, decide, execute, kinds, metrics, render, world
 
+gc.disable()  # a run ends before there is garbage worth looking for, and the snapshots of a thousand orders are large
 QUEUE = "/modules/ai-inference/orders"
 CONFIG = {
     "configVersion": "v1",
@@ -30,13 +32,17 @@ def main(ctx: hook.Context) -> None:
     ledger = attempts.read()
     due = attempts.due(work, ledger, time.time())
     outcomes = {}
+    left: set[world.Key] = set()
     if due.applies or due.scales or due.deletes or due.nudges:
         outcomes = execute.run(due)
+        left = {apply.key for apply in due.applies} - outcomes.keys()
         attempts.write(attempts.noted(due, outcomes, ledger, time.time()))
-    statuses, records = decide.reports(seen, work, outcomes, execute.now(time.time()))
+    statuses, records = decide.reports(seen, work, outcomes, execute.now(time.time()), left)
     if statuses or records:
         execute.report(statuses, records)
-    metrics.orders(ctx.metrics, seen, work)
+    if not (outcomes or statuses):
+        # What a run writes makes another one: the operator's work on a thousand series waits for the last of them.
+        metrics.orders(ctx.metrics, seen, work)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,11 @@ def test_an_applied_order_is_forgotten() -> None:
     assert attempts.noted(work(), {KEY: Outcome()}, ledger, 1010) == {}
 
 
+def test_an_order_that_the_run_did_not_come_to_keeps_its_pauses() -> None:
+    ledger = attempts.noted(work(), {KEY: REFUSED}, {}, 1000)
+    assert attempts.noted(work(), {}, ledger, 1010) == ledger
+
+
 def test_an_order_that_waits_for_a_deletion_is_tried_at_the_next_event() -> None:
     waiting = Outcome(reason="WorkloadProgressing", message="waiting for the deletion of the former StatefulSet chat")
     assert attempts.noted(work(), {KEY: waiting}, {}, 1000) == {}

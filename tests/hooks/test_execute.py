@@ -19,7 +19,7 @@ from typing import Any
 import disable
 import orders
 import pytest
-from lib.ai_inference import names, release
+from lib.ai_inference import execute, names, release
 from lib.ai_inference.api import Refusal, Unreachable
 
 from tests.hooks import bindings
@@ -86,6 +86,20 @@ def test_a_placed_order_stands_and_is_told_so(bed: Bed) -> None:
     bed.until("claims", lambda: bed.cluster.get("resourceclaim", "-n", namespace)["items"])
     for claim in bed.cluster.get("resourceclaim", "-n", namespace)["items"]:
         assert claim["metadata"]["labels"].items() >= names.selector("chat").items()
+
+
+def test_a_run_of_many_orders_ends_in_time_and_the_next_goes_on(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    namespace = bed.namespace()
+    made = other_orders(bed, namespace)
+    monkeypatch.setattr(execute, "RUN_SECONDS", -1.0)
+    bed.run()
+    assert not any(name.startswith("StatefulSet/") for name in bed.names(namespace))
+    # Neither applied nor refused: nothing is known of them that a status could tell.
+    assert all(set(bed.get("inferenceservice", name, namespace)["status"]) == {"plan"} for name in made)
+
+    monkeypatch.undo()
+    bed.run()
+    assert_standing(bed, namespace, made)
 
 
 def test_a_second_run_writes_nothing(bed: Bed) -> None:
@@ -469,6 +483,11 @@ def test_the_hook_runs_as_the_operator_runs_it(bed: Bed, tmp_path: Path) -> None
     assert bed.names(namespace) == ALL
     assert (tmp_path / "VALUES_JSON_PATCH_PATH").read_text() == ""
     assert (tmp_path / "KUBERNETES_PATCH_PATH").read_text() == ""
+    assert (tmp_path / "METRICS_PATH").read_text() == ""
+
+    # What it wrote makes another run; one that writes nothing gives the metrics.
+    bed.settle()
+    assert start(bed, tmp_path).returncode == 0
     first = json.loads((tmp_path / "METRICS_PATH").read_text().splitlines()[0])
     assert first == {"action": "expire", "group": "ai_inference_orders"}
 

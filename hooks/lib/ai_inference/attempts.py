@@ -80,7 +80,8 @@ def due(work: Work, ledger: Ledger, clock: float) -> Work:
 def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: float) -> Ledger:
     """The ledger after this run: `work` is what was attempted. Orders that are applied, or gone, are forgotten."""
     result = {uid: entry for uid, entry in ledger.items() if entry.due > clock - 10 * max(PAUSES)}
-    attempted = [(apply.order, apply.hash) for apply in work.applies] + [(order, "scale") for order, _ in work.scales]
+    attempted = [(apply.order, apply.hash) for apply in work.applies if apply.key in outcomes]
+    attempted += [(order, "scale") for order, _ in work.scales]
     for order, hash_ in attempted:
         outcome = outcomes.get(order.key)
         # An order that waits for something of ours to go is not refused: the event of its going makes the next attempt.

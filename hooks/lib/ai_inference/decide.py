@@ -9,7 +9,7 @@ order that is not placed at present, or whose plan is of an earlier generation, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -262,14 +262,19 @@ def refused_by_controllers(world: World, order: Order, workload: Workload) -> tu
 
 
 def reports(
-    world: World, due: Work, outcomes: Mapping[Key, Outcome], now: str
+    world: World, due: Work, outcomes: Mapping[Key, Outcome], now: str, left: Collection[Key] = ()
 ) -> tuple[tuple[SetStatus, ...], tuple[Record, ...]]:
-    """Statuses that changed and the events that go with them. `outcomes`: of the orders that were attempted."""
+    """Statuses that changed and the events that go with them.
+
+    `outcomes`: of the orders that were attempted. `left`: orders that the run did not come to; the next reports them.
+    """
     statuses: list[SetStatus] = []
     records: list[Record] = []
     for order in world.orders:
         # In a namespace in deletion an order held by a finalizer is told why it gets nothing, deleted or new as it is.
         if order.namespace not in world.terminating and (order.deleting or newborn(order, now)):
+            continue
+        if order.key in left:
             continue
         outcome = due.unfit.get(order.key) or outcomes.get(order.key)
         seen = view(world, order, due.wanted.get(order.key), outcome)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from lib.ai_inference.classes import ClassStatus
 
 WRITERS: Final = 4
+RUN_SECONDS: Final = 10.0
+"""A run begins no further order after this long: who orders while three hundred others are set up waits no longer, and
+those others see what became of them."""
 _STATUS_TRIES: Final = 3
 T = TypeVar("T")
 
@@ -47,7 +51,7 @@ def now(at: float | None = None) -> str:
 
 
 def run(work: decide.Work) -> dict[Key, Outcome]:
-    """Write the workloads; how each attempted order ended.
+    """Write the workloads; how each attempted order ended. What the run did not come to is left to the next one.
 
     Raises api.Unreachable, after all orders were tried, when the server gave no answer.
     """
@@ -56,8 +60,11 @@ def run(work: decide.Work) -> dict[Key, Outcome]:
     api = Api(WRITERS)
     outcomes: dict[Key, Outcome] = {}
     lost: list[Unreachable] = []
+    end = time.monotonic() + RUN_SECONDS
 
     def write(apply: Apply) -> None:
+        if time.monotonic() > end:
+            return
         try:
             outcomes[apply.key] = _apply(api, apply)
         except Stopped as stopped:

@@ -93,6 +93,9 @@ class Bound:
     fields: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     namespace: str | None = None
+    runs_when_added: bool = True
+    """False: a new object asks for nothing; what is to be done about it shows in a later change of it or of another
+    kind. A change that was missed (the watch was down) waits for the next scheduled run."""
 
     def binding(self, *, group: str, queue: str) -> dict[str, Any]:
         """The entry for the `kubernetes` list of a hook's configuration."""
@@ -104,7 +107,7 @@ class Bound:
             "group": group,
             "queue": queue,
             "keepFullObjectsInMemory": False,
-            "executeHookOnEvent": ["Added", "Modified", "Deleted"],
+            "executeHookOnEvent": ["Added"] * self.runs_when_added + ["Modified", "Deleted"],
         }
         if self.labels:
             entry["labelSelector"] = {"matchLabels": dict(self.labels)}
@@ -121,13 +124,21 @@ class Bound:
         return entry
 
 
-ORDERS: Final = Bound(name="orders", api_version="ai.deckhouse.io/v1alpha1", kind="InferenceService", jq=_ORDER)
+# A new order waits for its plan, which is a change of it: a run before that would only hold up the run that counts.
+ORDERS: Final = Bound(
+    name="orders", api_version="ai.deckhouse.io/v1alpha1", kind="InferenceService", jq=_ORDER, runs_when_added=False
+)
 CLASSES: Final = Bound(name="classes", api_version="ai.deckhouse.io/v1alpha1", kind="InferenceServiceClass", jq=_CLASS)
-WORKLOADS: Final = Bound(name="workloads", api_version="apps/v1", kind="StatefulSet", labels=names.OURS, jq=_WORKLOAD)
+# What is ours was made by us; what its controllers make of it is a change.
+WORKLOADS: Final = Bound(
+    name="workloads", api_version="apps/v1", kind="StatefulSet", labels=names.OURS, jq=_WORKLOAD, runs_when_added=False
+)
 
 
 def _standing(name: str, api_version: str, kind: str) -> Bound:
-    return Bound(name=name, api_version=api_version, kind=kind, labels=names.OURS, jq=f"{{{_META}}}")
+    return Bound(
+        name=name, api_version=api_version, kind=kind, labels=names.OURS, jq=f"{{{_META}}}", runs_when_added=False
+    )
 
 
 STANDING: Final = (
@@ -149,7 +160,7 @@ REFUSED_CLAIMS: Final = Bound(
     name="refusedclaims", api_version="v1", kind="Event", jq=_EVENT,
     fields={"reason": "FailedResourceClaimCreation", "involvedObject.kind": "Pod"},
 )  # fmt: skip
-NAMESPACES: Final = Bound(name="namespaces", api_version="v1", kind="Namespace", jq=_NAMESPACE)
+NAMESPACES: Final = Bound(name="namespaces", api_version="v1", kind="Namespace", jq=_NAMESPACE, runs_when_added=False)
 
 BOUND: Final = (ORDERS, CLASSES, WORKLOADS, *STANDING, PODS, REFUSED_PODS, REFUSED_CLAIMS, NAMESPACES)
 """What `orders.py` watches."""
