@@ -5,7 +5,8 @@
 
 A counter set for each card in a slice of its own kind, then for each card a slice with the whole card first and its
 partitions sorted by name. Profiles: name, id, MiB, multiprocessors, copy engines, decoders, JPEG and OFA engines,
-memory slices, starts. Sources: A30 and A100 are the fixtures' numbers, H100 and H200 NVIDIA's MIG user guide.
+memory slices, starts. Sources: A30 and A100 are the fixtures' numbers; H100 and H200 are what `nvidia-smi mig -lgip`
+prints on such cards (GiB to two digits; H200: NVIDIA/mig-parted issue 120), their starts NVIDIA's MIG user guide.
 """
 
 from collections.abc import Mapping
@@ -75,11 +76,11 @@ PRODUCTS: Final[Mapping[str, Product]] = {
     "H200": Product("NVIDIA H200", "Hopper", "9.0.0", 143771, (132, 8, 7, 7, 1), 8, (
         Profile("1g.18gb", 19, 16384, (16, 1, 1, 1, 0), 1, SEVEN),
         Profile("1g.18gb+me", 20, 16384, (16, 1, 1, 1, 1), 1, SEVEN),
-        Profile("1g.35gb", 15, 33792, (26, 1, 1, 1, 0), 2, (0, 2, 4, 6)),
-        Profile("2g.35gb", 14, 33792, (32, 2, 2, 2, 0), 2, (0, 2, 4)),
-        Profile("3g.71gb", 9, 70656, (60, 3, 3, 3, 0), 4, (0, 4)),
-        Profile("4g.71gb", 5, 70656, (64, 4, 4, 4, 0), 4, (0,)),
-        Profile("7g.141gb", 0, 142336, (132, 8, 7, 7, 1), 8, (0,)),
+        Profile("1g.35gb", 15, 33024, (26, 1, 1, 1, 0), 2, (0, 2, 4, 6)),
+        Profile("2g.35gb", 14, 33024, (32, 2, 2, 2, 0), 2, (0, 2, 4)),
+        Profile("3g.71gb", 9, 71168, (60, 3, 3, 3, 0), 4, (0, 4)),
+        Profile("4g.71gb", 5, 71168, (64, 4, 4, 4, 0), 4, (0,)),
+        Profile("7g.141gb", 0, 143104, (132, 8, 7, 7, 1), 8, (0,)),
     )),
 }  # fmt: skip
 COUNTERS: Final = ("multiprocessors", "copy-engines", "decoders", "jpeg-engines", "ofa-engines")

@@ -22,10 +22,11 @@ _META: Final = f"""
   orderUid: (.metadata.annotations["{names.ORDER_UID}"] // null),
   hash: (.metadata.annotations["{names.HASH}"] // null)"""
 
+# What is deep is kept as text: the operator writes out every snapshot for every run, and texts cost it little.
 _ORDER: Final = """{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid, generation: (.metadata.generation // 0),
   deleting: (.metadata.deletionTimestamp != null), created: (.metadata.creationTimestamp // ""),
-  spec: (.spec // {}), plan: (.status.plan // null), status: ((.status // {}) | del(.plan))
+  spec: (.spec // {} | tojson), plan: (.status.plan // null | tojson), status: ((.status // {}) | del(.plan) | tojson)
 }"""
 
 _CLASS: Final = """{
@@ -49,7 +50,7 @@ _WORKLOAD: Final = f"""{{{_META},
   storage: ([.spec.volumeClaimTemplates[]? | select(.metadata.name == "{names.VOLUME}")
     | {{apiVersion: "v1", kind: "PersistentVolumeClaim",
         metadata: (.metadata | {{name, labels: (.labels // {{}}), ownerReferences: (.ownerReferences // [])}}),
-        spec: .spec}}][0] // null)
+        spec: .spec}}][0] // null | tojson)
 }}"""
 
 _POD: Final = f"""{{

@@ -9,6 +9,7 @@ left out: it cannot belong to any order's workload.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -226,7 +227,8 @@ def platform(values: Json) -> Platform:
 def _order(item: Json) -> Order:
     return Order(
         namespace=item["namespace"], name=item["name"], uid=item["uid"], generation=item["generation"],
-        deleting=item["deleting"], spec=item["spec"], plan=item["plan"], status=item["status"],
+        deleting=item["deleting"],
+        spec=json.loads(item["spec"]), plan=json.loads(item["plan"]), status=json.loads(item["status"]),
         created=item["created"],
     )  # fmt: skip
 
@@ -257,7 +259,7 @@ def _workload(item: Json) -> Workload:
     )
     return Workload(
         kind="StatefulSet", **_common(item), **{name: item[name] for name in same},
-        storage=item["storage"], blocked=blocked,
+        storage=json.loads(item["storage"]), blocked=blocked,
     )  # fmt: skip
 
 
