@@ -34,7 +34,7 @@ LABELS = {
     "FAQ.ru.md": ["Что это значит.", "Где смотреть.", "Что изменить."],
 }
 OF_CLASSES = {"SelectorBroken", "Unreadable", "DeviceClassNotFound", "StorageClassNotFound"}
-"""Reasons that conditions of a service class show, by `planner.plan` and by `lib.ai_inference.classes`."""
+"""Reasons that conditions of a service class show, by `planner.verdicts` and by `lib.ai_inference.classes`."""
 OF_EVENTS = {"SettledRegionKept", "PlanChanged", "BoundLowered", "BoundRestored"}
 
 Manifest = Mapping[str, Any]

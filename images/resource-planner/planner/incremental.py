@@ -26,7 +26,8 @@ from planner import inventory, launches, recipe
 from planner.candidates import Offer
 from planner.dra import DeviceId
 from planner.model import ClassVerdict, Decision, Key, Order, OrderPlan, Plan, Snapshot
-from planner.plan import Planning, Replica, Work, order_of
+from planner.plan import Planning
+from planner.works import Replica, Work, order_of
 
 MOST_REMEMBERED: Final = 400_000
 """States and verdicts kept in mind before everything is begun anew (some 200 MiB)."""
@@ -123,8 +124,6 @@ class Running(Planning):
     """A planning that can be continued while orders come and go."""
 
     def __init__(self, snapshot: Snapshot, recipes: recipe.Recipes, before: Planning | None = None) -> None:
-        self._moved: dict[Key, None] = {}
-        """Orders that got or lost a seat."""
         self._same: dict[tuple[int, int], bool] = {}
         """Whether an offer of an order's candidates, both by identity, is the one that it would be retained by."""
         super().__init__(snapshot, recipes, before)
@@ -144,10 +143,10 @@ class Running(Planning):
             self._file(work)
         self._unwritten = {key for key, work in self.works.items() if not carries(work.order.plan, self.answers[key])}
         """Orders that do not carry the plan that they were told."""
-        self._shuffled = {key for key in self._moved if key not in self._unwritten}
+        self._shuffled = {key for key in self.seating.moved if key not in self._unwritten}
         """Orders whose seats changed while their plan did not."""
         self._local = (
-            not self._unreadable
+            not self.unreadable
             and not any(work.kept or work.outgoing for work in self.works.values())
             and all(len(device.nodes) <= 1 for device in self.inventory.devices)
         )
@@ -254,7 +253,7 @@ class Running(Planning):
         work.retained = True
         if len(work.replicas) == 1 and work.replicas[0].seat.devices == plan.devices:
             work.replicas[0].ordinal = 0
-            nodes = self._pinned(work, 0)
+            nodes = self.seating.pinned(work, 0)
             return nodes is None or work.replicas[0].seat.node in nodes
         size = work.offer.wish.count
         by_devices: dict[tuple[DeviceId, ...], list[Replica]] = {}
@@ -265,7 +264,7 @@ class Running(Planning):
             return False
         work.replicas = [by_devices[group].pop() for group in groups]
         for number, replica in enumerate(work.replicas):
-            nodes = self._pinned(work, number)
+            nodes = self.seating.pinned(work, number)
             if nodes is not None and replica.seat.node not in nodes:
                 return False
             replica.ordinal = number
@@ -275,25 +274,24 @@ class Running(Planning):
         """The offer that retention would make of the plan is the one that it was planned by."""
         known = (id(work.considered), id(offer))  # both live as long as the candidates that made them
         if known not in self._same:
-            self._same[known] = self._previous_offer(work, plan, same=True) == offer
+            self._same[known] = self.retention.previous_offer(work, plan, same=True) == offer
         return self._same[known]
 
     def _step(self, added: Sequence[Order], gone: Sequence[Key]) -> Mapping[Key, OrderPlan]:
         version = self.board.version
-        self._moved.clear()
-        self._placed_anew = None
+        self.seating.moved.clear()
         for key in gone:
             self._forget(key)
         fresh = []
         for order in added:
             work = self.works[order.key] = Work(order=order)
-            self._resolve(work, ())
+            self.retention.resolve(work, ())
             fresh.append(work)
         tried = sorted((*(self.works[key] for key in self._open), *fresh), key=lambda work: work.age)
-        self._fill_entitled([work for work in tried if self._missing(work) > 0])
-        moved = (self.works[key] for key in self._moved)  # donors may have room for what they gave up after all
-        self._fill_elastic(list({work.order.key: work for work in (*tried, *moved)}.values()))
-        again = {**self._moved, **{work.order.key: None for work in fresh}}
+        self._placed_anew = self.filling.entitled([work for work in tried if self.filling.missing(work) > 0])
+        moved = (self.works[key] for key in self.seating.moved)  # donors may have room for what they gave up after all
+        self.filling.elastic(list({work.order.key: work for work in (*tried, *moved)}.values()))
+        again = {**self.seating.moved, **{work.order.key: None for work in fresh}}
         if self.board.version != version:
             again |= self._seatless
         told: dict[Key, OrderPlan] = {}
@@ -303,7 +301,7 @@ class Running(Planning):
             if self.answers.get(key) != answer:
                 self.answers[key] = told[key] = answer
                 self._unwritten.add(key)
-            elif key in self._moved:
+            elif key in self.seating.moved:
                 self._shuffled.add(key)
             self._file(work)
         return told
@@ -311,8 +309,8 @@ class Running(Planning):
     def _forget(self, key: Key) -> None:
         work = self.works[key]
         while work.replicas:
-            self._unseat(work)
-        for kept in (self.works, self.answers, self._open, self._seatless, self._moved):
+            self.seating.unseat(work)
+        for kept in (self.works, self.answers, self._open, self._seatless, self.seating.moved):
             kept.pop(key, None)
         self._unwritten.discard(key)
         self._shuffled.discard(key)
@@ -321,21 +319,13 @@ class Running(Planning):
         key = work.order.key
         hungry = work.offer is not None and not work.kept and work.least <= len(work.replicas) < work.most
         for kept, belongs in (
-            (self._open, hungry or self._missing(work) > 0),
+            (self._open, hungry or self.filling.missing(work) > 0),
             (self._seatless, not work.replicas and work.considered is not None),
         ):
             if belongs:
                 kept[key] = None
             else:
                 kept.pop(key, None)
-
-    def _sit(self, work: Work, replica: Replica) -> None:
-        self._moved[work.order.key] = None
-        super()._sit(work, replica)
-
-    def _unseat(self, work: Work) -> None:
-        self._moved[work.order.key] = None
-        super()._unseat(work)
 
 
 def _asks(order: Order) -> Order:

@@ -14,8 +14,9 @@ from typing import Any
 
 from planner import launches, recipe, wire
 from planner.model import ORDER_LABEL, Key, OrderPlan, Plan, Snapshot
-from planner.plan import Planning, Work
+from planner.plan import Planning
 from planner.units import UNKNOWN
+from planner.works import Work
 
 
 class NoSuchOrder(LookupError):
