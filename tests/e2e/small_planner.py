@@ -37,7 +37,12 @@ def snapshot(objects: Mapping[str, Sequence[Object]], circumstances: Circumstanc
     return World(objects=objects, circumstances=circumstances)
 
 
+DECIDED: list[int] = []
+"""How many orders the last decision had; empty while there is none, as after a failed one."""
+
+
 def decide(world: World) -> dict[str, Any]:
+    DECIDED.clear()
     classes = sorted(item["metadata"]["name"] for item in world.objects.get("DeviceClass", ()))
     seen = ", ".join(f"{len(found)} {kind}" for kind, found in sorted(world.objects.items()) if found and kind != "Pod")
     orders: dict[str, Any] = {}
@@ -69,7 +74,13 @@ def decide(world: World) -> dict[str, Any]:
         }
         for item in world.objects.get("InferenceServiceClass", ())
     }
+    DECIDED.append(len(orders))
     return {"orders": orders, "classes": verdicts}
+
+
+def left() -> dict[str, Any]:
+    total = DECIDED[0]
+    return {"deviceClasses": {"all": {"": {"total": total, "held": 0, "free": 0, "freeMemory": None}}}}
 
 
 def explain(world: World, order: str) -> dict[str, Any]:
@@ -94,7 +105,7 @@ def replay(objects: Sequence[Object], circumstances: Circumstances) -> dict[str,
 
 
 BRAIN = Brain(
-    snapshot=snapshot, decide=decide, left=dict, explain=explain, what_if=what_if, capacity=capacity, replay=replay
+    snapshot=snapshot, decide=decide, left=left, explain=explain, what_if=what_if, capacity=capacity, replay=replay
 )
 
 

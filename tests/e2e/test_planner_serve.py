@@ -477,6 +477,8 @@ def test_an_error_of_the_planner_keeps_the_last_plans_and_saves_the_objects(worl
         world.kubectl("delete", "inferenceservice", "crash", "-n", "team")
         world.apply(order("second"))
         planned(world, "second")
+        devices = 'ai_inference_planner_devices{device_class="all",state="total"}'
+        until("the capacity to follow", lambda: planner.metric(devices) == 2, process=planner.process)
 
 
 def test_questions_are_answered_or_refused_in_words(world: Cluster) -> None:

@@ -72,7 +72,8 @@ class Brain(Generic[S]):
     decide: Callable[[S], Json]
     """Of the answer of `planner plan -o json`: `orders` (`namespace/name` → status.plan) and `classes`."""
     left: Callable[[], Json]
-    """Of the same answer: `capacity`, as the last `decide` left it. Called by the thread that decides."""
+    """Of the same answer: `capacity`, as the last `decide` left it. Called by the thread that decides, and only after a
+    `decide` that did not fail."""
     explain: Callable[[S, str], Json]
     what_if: Callable[[S, Json], Json]
     capacity: Callable[[S], Json]
@@ -301,7 +302,7 @@ class Service(Generic[S]):
             log.exception("no plan could be made (%d in a row, next try in %.0f s); the last one stands%s",
                           self._failures, delay, self._save())  # fmt: skip
             # A change alone does not end the pause: the same objects would fail again, up to many times a second.
-            self._planned = state
+            self._planned, self._measure_from = state, None
             self._stopping.wait(min(delay, TICK_SECONDS))
             return time.monotonic() + max(delay - TICK_SECONDS, 0.0)
         self._failures = 0
