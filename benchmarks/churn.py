@@ -16,9 +16,9 @@ puts it, at the first position that fits:
 Two things are counted: orders accepted, and the work that they are (memory slices of the need × stay). Bounds are
 relaxations that know the future: they may cut time into stretches, serve orders in part and forget geometry, so that
 only memory slices and multiprocessors of all cards together count. No policy can reach more.
-Bars: in every row at least the work of the two others, and over all rows of a number of cards at least their orders.
-In a single overloaded row fewer orders may be accepted, since larger ones are: it is printed. Exit code 1 when a bar is
-missed.
+Bars: in every row at least the orders and the work of the two others. A row that misses one is drawn seven times more
+and judged by all eight draws together, since a few orders in fifty thousand may be chance: each policy turns other
+orders away. What each draw gave is printed. Exit code 1 when a bar is missed.
 """
 
 import argparse
@@ -44,6 +44,9 @@ CARDS: Final = (8, 64)
 RIVALS: Final = ("first fit", "smallest first")
 LOADS: Final = (0.9, 1.2)
 """Memory slices asked for at any time, over those that there are."""
+DRAWS: Final = 8
+"""How often a row is drawn when the first draw misses a bar."""
+SUMMED: Final = ("orders", "bound", "workBound", "onePool")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +242,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in given.products.split(","):
         for cards in CARDS:
             stock = Stock(PRODUCTS[name], cards)
-            rows += [
-                run_row(stock, name, mix, load, drawn(stock.product, mix, given.events // 2, cards, load, given.seed))
-                for mix in MIXES
-                for load in LOADS
-            ]
+            for mix in MIXES:
+                for load in LOADS:
+                    rows.append(judged(stock, name, mix, load, cards, given.events // 2, given.seed))
     return report(rows, given.events, given.seed)
+
+
+def judged(stock: Stock, name: str, mix: str, load: float, cards: int, count: int, seed: int) -> dict[str, Any]:
+    """One row: the first draw, or eight together when that misses a bar."""
+    draws: list[dict[str, Any]] = []
+    for number in range(DRAWS):
+        draws.append(run_row(stock, name, mix, load, drawn(stock.product, mix, count, cards, load, seed + number)))
+        if number == 0 and not below(draws[0]):
+            break
+    first = draws[0]
+    return {
+        **first,
+        **{key: sum(draw[key] for draw in draws) for key in SUMMED},
+        **{key: {policy: sum(draw[key][policy] for draw in draws) for policy in first[key]}
+           for key in ("accepted", "work")},
+        "microsecondsADecision": sum(draw["microsecondsADecision"] for draw in draws) / len(draws),
+        "draws": [draw["accepted"] for draw in draws],
+    }  # fmt: skip
+
+
+def below(row: dict[str, Any]) -> list[str]:
+    """The bars that the row misses."""
+    return [
+        f"{what} of {rival}: {row[key][rival]:.0f}, the planner's {row[key]['planner']:.0f}"
+        for what, key in (("orders", "accepted"), ("work", "work"))
+        for rival in RIVALS
+        if row[key][rival] > row[key]["planner"]
+    ]
 
 
 def run_row(stock: Stock, name: str, mix: str, load: float, orders: Sequence[Order]) -> dict[str, Any]:
@@ -281,19 +310,17 @@ def report(rows: Sequence[dict[str, Any]], events: int, seed: int) -> int:
         "µs a decision",
     ):
         table.add_column(head, justify="left" if head in ("Cards", "Mix") else "right")
-    missed, fewer = [], []
+    missed, again = [], []
     for row in rows:
-        orders, work = row["accepted"], row["work"]
         label = f"{row['cards']} × {row['product']} {row['mix']} {row['load']:.0%}"
-        for rival in RIVALS:
-            if work[rival] > work["planner"]:
-                missed.append(f"{label}: work of {rival}")
-            if orders[rival] > orders["planner"]:
-                fewer.append(f"{label}: {orders['planner']} orders, {rival} {orders[rival]}")
+        missed += [f"{label}: {words}" for words in below(row)]
+        if len(row["draws"]) > 1:
+            leads = [draw["planner"] - max(draw[rival] for rival in RIVALS) for draw in row["draws"]]
+            again.append(f"{label}: orders more than the better rival {leads}, together {sum(leads):+}")
         table.add_row(
             f"{row['cards']} × {row['product']}", row["mix"], f"{row['load']:.0%}",
-            " / ".join(f"{value / row['bound']:.4f}" for value in orders.values()),
-            " / ".join(f"{value / row['workBound']:.4f}" for value in work.values()),
+            " / ".join(f"{value / row['bound']:.4f}" for value in row["accepted"].values()),
+            " / ".join(f"{value / row['workBound']:.4f}" for value in row["work"].values()),
             f"{row['onePool'] / row['bound']:.4f}", f"{row['microsecondsADecision']:.0f}",
         )  # fmt: skip
     totals = {}
@@ -303,18 +330,14 @@ def report(rows: Sequence[dict[str, Any]], events: int, seed: int) -> int:
             for policy in ("planner", *RIVALS)
         }
         totals[str(cards)] = total
-        missed += [f"{cards} cards: orders of {rival}" for rival in RIVALS if total[rival] > total["planner"]]
     out.print(table)
     for number, total in totals.items():
         told = ", ".join(f"{policy} {count}" for policy, count in total.items())
         out.print(f"{number} cards, all rows together: {told} orders accepted.")
-    for line in fewer:
-        out.print(f"Fewer orders, more work: {line}.")
+    for line in again:
+        out.print(f"Drawn {DRAWS} times: {line}.")
     RESULT.write_text(
-        json.dumps(
-            {"events": events, "seed": seed, "missed": missed, "fewer": fewer, "totals": totals, "rows": rows}, indent=2
-        )
-        + "\n",
+        json.dumps({"events": events, "seed": seed, "missed": missed, "totals": totals, "rows": rows}, indent=2) + "\n",
         encoding="utf-8",
     )
     if missed:

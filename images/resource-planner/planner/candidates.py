@@ -296,6 +296,13 @@ class Question:
         return hash((self.service_class.name, self.device_classes, model.facts.name, model.strategy))
 
 
+def _distinct(admitted: Sequence[Sequence[tuple[Device, ...]]]) -> int:
+    """How many devices several device classes admit together; the groups of one class have none in common."""
+    if len(admitted) == 1:
+        return sum(len(group) for group in admitted[0])
+    return len({device.id for groups in admitted for group in groups for device in group})
+
+
 class Candidates:
     """The offers of orders, each question answered once."""
 
@@ -378,20 +385,20 @@ class Candidates:
                 detail = _unjudged(selector, f"service class {service_class.name}", "", program.error)
                 return Considered(offers=(), misses=((None, Miss(lack=Lack.SELECTOR, detail=detail)),))
         offers: list[Offer] = []
-        tried: set[DeviceId] = set()
+        tried: list[Sequence[tuple[Device, ...]]] = []
         for name in names:
             admitted = self.judge.admitted(self._device_classes[name], selector)
             if admitted.fatal is not None:
                 detail = admitted.fatal.detail.replace("the service class", f"service class {service_class.name}", 1)
                 fatal = Miss(lack=Lack.SELECTOR, device=admitted.fatal.device, detail=detail)
                 return Considered(offers=(), misses=((None, fatal),))
-            tried.update(device.id for group in admitted.groups for device in group)
+            tried.append(admitted.groups)
             for way in _ways(name, service_class):
                 found, lost = self._of_way(way, admitted, question)
                 offers += found
                 misses += [(way, miss) for miss in (*admitted.errors, *lost)]
         offers.sort(key=lambda offer: (*offer.rank, offer.way.order, repr(alike(offer.example))))
-        return Considered(offers=tuple(offers), misses=tuple(misses), tried=len(tried))
+        return Considered(offers=tuple(offers), misses=tuple(misses), tried=_distinct(tried))
 
     def _of_way(self, way: Way, admitted: _Admitted, question: Question) -> tuple[list[Offer], list[Miss]]:
         offers: list[Offer] = []

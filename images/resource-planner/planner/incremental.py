@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner import inventory, launches, recipe
+from planner import inventory, launches, modelfacts, packing, recipe
 from planner.candidates import Offer
 from planner.dra import DeviceId
 from planner.model import ClassVerdict, Decision, Key, Order, OrderPlan, Plan, Snapshot
@@ -49,6 +49,9 @@ class Kept:
     """The last plan and the board it left. Not for use from two threads at once."""
 
     def __init__(self, recipes: recipe.Recipes | None = None) -> None:
+        """Reads the known models and loads the solver, so that no order waits for them. `recipes` None: the shipped."""
+        modelfacts.table()
+        packing.load_solver()
         self._recipes = recipes or launches.shipped()
         self._running: Running | None = None
         self.costs = Costs()
@@ -127,6 +130,7 @@ class Running(Planning):
         self._same: dict[tuple[int, int], bool] = {}
         """Whether an offer of an order's candidates, both by identity, is the one that it would be retained by."""
         super().__init__(snapshot, recipes, before)
+        self.board.ranks()  # ahead of the first refusal, which somebody waits for
         told = before.answers if isinstance(before, Running) else {}
         self.answers: dict[Key, OrderPlan] = {}
         for key, work in self.works.items():

@@ -448,6 +448,13 @@ class _Relaxed:
     """It bounds every packing, not only those of the patterns at hand."""
 
 
+def load_solver() -> None:
+    """Load the solver's library ahead of the first packing, which would wait 0.1 s for it."""
+    from highspy import _core
+
+    _core._Highs()
+
+
 class _Program:
     """The integer program over HiGHS; one thread, one seed, limits in nodes and iterations."""
 
