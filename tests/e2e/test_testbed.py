@@ -317,7 +317,10 @@ def test_up_tells_where_the_kubeconfig_is_and_leaves_nothing_after_ctrl_c() -> N
         (config,) = (Path(line.split("=")[1].strip()) for line in said if "export KUBECONFIG=" in line)
         assert config.exists()
         child.send_signal(signal.SIGINT)
-        assert child.wait(30) == 0
+        try:
+            assert child.wait(30) == 0
+        finally:
+            child.kill()
     assert not config.parent.exists()
 
 

@@ -48,7 +48,8 @@ def _options() -> argparse.Namespace:
 
 
 def _up(options: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
+    for number in (signal.SIGTERM, signal.SIGINT):  # both end it as Ctrl-C does, also where the caller ignores SIGINT
+        signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
     gates = SHARES_AND_PARTITIONS if options.kubernetes == "1.34" and not options.no_gates else None
     with ExitStack() as stack:
