@@ -94,7 +94,7 @@ def measured(name: str, made: Made, rounds: int) -> dict[str, Any]:
     (order,) = standing.orders(base, [asked])
     seconds, cpu, checked, size = [], [], 0, 0
     for number in range(rounds):
-        order = replace(order, key=replace(order.key, name=f"newcomer-{number}"))
+        order = replace(order, key=order.key._replace(name=f"newcomer-{number}"))
         touch(kept)
         before, spent = time.perf_counter(), time.process_time()
         told = kept.change([order])[order.key]

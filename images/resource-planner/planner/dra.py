@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from planner import quantity
 
@@ -41,8 +41,7 @@ class Malformed(ValueError):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class DeviceId:
+class DeviceId(NamedTuple):
     """The identity of a device in the cluster; the name alone repeats between pools."""
 
     driver: str

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from planner.dra import Claim, ClaimRequestConfig, DeviceClass, DeviceId, Node, Slice, TaintRule, Toleration
 from planner.reasons import LAUNCH_PLAN_CALCULATED, Lack, Refused
@@ -61,8 +61,7 @@ class ModelSource(Enum):
     HUGGING_FACE = "HuggingFace"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Key:
+class Key(NamedTuple):
     """Namespace and name of an order."""
 
     namespace: str

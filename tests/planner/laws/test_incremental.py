@@ -123,7 +123,7 @@ def test_a_change_tells_exactly_what_differs(world: list[Object], data: st.DataO
         else:
             example = data.draw(st.sampled_from(orders))
             name = f"n{len(before.orders)}-{data.draw(st.integers(0, 99))}"
-            added, gone = [replace(example, key=replace(example.key, name=name))], []
+            added, gone = [replace(example, key=example.key._replace(name=name))], []
             if added[0].key in told:
                 continue
         difference = kept.change(added, gone)
