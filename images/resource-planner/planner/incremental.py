@@ -210,7 +210,8 @@ class Running(Planning):
         """The plans that changed after orders came and went, all earlier ones being written; None: it takes more."""
         if not self._local or not self._may_step(added, gone):
             return None
-        for key in sorted(self._unwritten):
+        unwritten, self._unwritten = sorted(self._unwritten), set()  # anew: walking a set costs what it once held
+        for key in unwritten:
             work = self.works[key]
             work.order = replace(work.order, plan=self.answers[key])
             if key not in gone and not self._settle(work):
