@@ -80,27 +80,20 @@ class Filling:
 
         Those that no packing can judge come first, one by one: replicas of several devices, or held by their volume.
         """
-        marks = _marked(works)
+        marks = {work.order.key: (work.offer, len(work.replicas)) for work in works}
         apart = [work for work in works if not self._packable(work)]
         found: batch.Batch | batch.NoBatch = batch.NoBatch("a replica that is placed by itself has no room")
         if not any(self._place(work, self.missing(work)) for work in apart):
             found = self._packed([work for work in works if self.missing(work) > 0])
         if isinstance(found, batch.NoBatch):
-            self._undo(works, marks)
+            for work in works:
+                offer, before = marks[work.order.key]
+                while len(work.replicas) > before:
+                    self._seating.unseat(work)
+                work.offer = offer
         elif apart:
             return replace(found, bound=0, limited=(*found.limited, "replicas of several devices, or held by a volume"))
         return found
-
-    def _undo(self, works: Sequence[Work], marks: Mapping[Key, tuple[Offer | None, int]]) -> None:
-        """Bring orders back to their marks."""
-        for work in works:
-            offer, before = marks[work.order.key]
-            self._unseat_to(work, before)
-            work.offer = offer
-
-    def _unseat_to(self, work: Work, count: int) -> None:
-        while len(work.replicas) > count:
-            self._seating.unseat(work)
 
     def _packable(self, work: Work) -> bool:
         """Its replicas take one device each, any of the offer's shapes, on any node."""
@@ -149,7 +142,7 @@ class Filling:
         )
 
     def _one_by_one(self, works: Sequence[Work], packed: Sequence[Work]) -> None:
-        marks = _marked(packed)
+        marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
         complete = True
         for work in packed:
             if self._place(work, self.missing(work)) > 0:
@@ -157,7 +150,11 @@ class Filling:
                 break
         if complete:
             return
-        self._undo(packed, marks)
+        for work in packed:
+            offer, before = marks[work.order.key]
+            while len(work.replicas) > before:
+                self._seating.unseat(work)
+            work.offer = offer
         had = {work.order.key: len(work.replicas) for work in works}
         for work in works:
             self._place(work, self.missing(work))
@@ -173,7 +170,8 @@ class Filling:
 
         def clear() -> None:
             for work in works:
-                self._unseat_to(work, had[work.order.key])
+                while len(work.replicas) > had[work.order.key]:
+                    self._seating.unseat(work)
                 if not work.replicas and not work.retained:
                     work.offer = None
 
@@ -284,8 +282,3 @@ class Filling:
                     self._seating.sit(donor, replica)
             if not done:
                 return
-
-
-def _marked(works: Sequence[Work]) -> dict[Key, tuple[Offer | None, int]]:
-    """The offer and the number of replicas of each order, to come back to."""
-    return {work.order.key: (work.offer, len(work.replicas)) for work in works}
