@@ -33,7 +33,7 @@ def main(ctx: hook.Context) -> None:
     due = attempts.due(work, ledger, time.time())
     outcomes = {}
     left: set[world.Key] = set()
-    if due.applies or due.scales or due.deletes or due.nudges:
+    if due.applies or due.scales or due.deletes or due.nudges or due.stranded:
         outcomes = execute.run(due)
         left = {apply.key for apply in due.applies} - outcomes.keys()
         attempts.write(attempts.noted(due, outcomes, ledger, time.time()))

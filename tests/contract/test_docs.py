@@ -35,7 +35,7 @@ LABELS = {
 }
 OF_CLASSES = {"SelectorBroken", "Unreadable", "DeviceClassNotFound", "StorageClassNotFound"}
 """Reasons that conditions of a service class show, by `planner.verdicts` and by `lib.ai_inference.classes`."""
-OF_EVENTS = {"SettledRegionKept", "PlanChanged", "BoundLowered", "BoundRestored"}
+OF_EVENTS = {"SettledRegionKept", "PlanChanged", "BoundLowered", "BoundRestored", "ReplicaRescheduled"}
 
 Manifest = Mapping[str, Any]
 

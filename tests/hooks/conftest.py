@@ -69,9 +69,9 @@ class Bed:
     def snapshots(self) -> bindings.Snapshots:
         return bindings.live(orders.CONFIG, self.api)
 
-    def run(self, *, later: float = 0) -> Any:
-        """One run of the hook, `later` seconds from now by its own clock."""
-        return self._run(self.snapshots(), later)
+    def run(self, *, later: float = 0, snapshots: bindings.Snapshots | None = None) -> Any:
+        """One run of the hook, `later` seconds from now by its own clock, on what is there or was there."""
+        return self._run(self.snapshots() if snapshots is None else snapshots, later)
 
     def settle(self, *, later: float = 0) -> None:
         """Run until there is nothing new to see, as events of what the hook itself wrote make the operator do."""

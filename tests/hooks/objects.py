@@ -142,6 +142,7 @@ def pod(
     revision: str = "r1",
     release: str | None = None,
     unschedulable: str | None = None,
+    since: str | None = "2026-11-30T10:00:00Z",
     gates: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """A pod of a rendered StatefulSet."""
@@ -149,10 +150,16 @@ def pod(
     labels = {**workload["spec"]["template"]["metadata"]["labels"], "controller-revision-hash": revision}
     if release is not None:
         labels[names.RELEASE] = release
-    conditions = [{"type": "Ready", "status": "True"}] if ready else []
+    conditions: list[dict[str, Any]] = [{"type": "Ready", "status": "True"}] if ready else []
     if unschedulable is not None:
         conditions.append(
-            {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": unschedulable}
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "Unschedulable",
+                "message": unschedulable,
+                "lastTransitionTime": since,
+            }
         )
     status: dict[str, Any] = {"phase": "Running" if served else "Pending", "conditions": conditions}
     if served:

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orders
 import pytest
-from lib.ai_inference import attempts, decide, world
+from lib.ai_inference import attempts, decide, render, world
 from lib.ai_inference.conditions import Outcome
 
 from tests.hooks import bindings
-from tests.hooks.objects import order, plan, service_class
+from tests.hooks.objects import only, order, plan, pod, service_class, stood
 
 REFUSED = Outcome(reason="WorkloadRefused", message="no")
 KEY = ("team-a", "chat")
@@ -66,6 +67,35 @@ def test_an_order_that_waits_for_a_deletion_is_tried_at_the_next_event() -> None
 def test_a_clock_that_was_set_back_holds_nobody() -> None:
     ledger = attempts.noted(work(), {KEY: REFUSED}, {}, 1000)
     assert attempts.due(work(), ledger, 10).applies
+
+
+SINCE = datetime(2026, 11, 30, 10, tzinfo=UTC).timestamp()
+
+
+def stranded(**changes: object) -> decide.Work:
+    objects = stood(order(planned=plan()), service_class(), ready=False)
+    waiting = pod(only(objects, "StatefulSet"), ready=False, served=False, **changes)  # type: ignore[arg-type]
+    objects = [*(item for item in objects if item["kind"] != "Pod"), waiting]
+    seen = world.read(bindings.snapshots(orders.CONFIG, objects), bindings.values())
+    return decide.work(seen, render.templates_digest())
+
+
+def test_a_stranded_replica_is_left_to_the_scheduler_first_and_then_tried_at_growing_pauses() -> None:
+    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    clock, ledger, tried = SINCE - 5, attempts.Ledger(), []
+    while clock < SINCE + 1200:
+        due = attempts.due(found, ledger, clock)
+        if due.stranded:
+            tried.append(clock - SINCE)
+            ledger = attempts.noted(due, {}, ledger, clock)
+        clock += 1
+    assert tried == [10, 40, 100, 220, 520, 820, 1120]
+
+
+def test_a_replica_stranded_at_a_time_that_is_not_known_is_left_to_the_scheduler() -> None:
+    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.", since=None)
+    assert found.stranded
+    assert not attempts.due(found, {}, SINCE + 100).stranded
 
 
 def test_a_ledger_that_cannot_be_read_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ class Intents:
     scaled: dict[str, int] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
     nudged: set[str] = field(default_factory=set)
+    stranded: set[str] = field(default_factory=set)
     rebuilt: set[str] = field(default_factory=set)
 
 
@@ -48,6 +49,7 @@ def intents(objects: Objects) -> Intents:
         scaled={order.name: scale.replicas for order, scale in found.scales},
         deleted={f"{item.kind}/{item.name}" for item in found.deletes},
         nudged={f"{item.kind}/{item.name}" for item in found.nudges},
+        stranded={pod.name for _, pod in found.stranded},
         rebuilt={apply.order.name for apply in found.applies if apply.rebuild is not None},
     )
 
@@ -279,6 +281,35 @@ def test_refused_pods_and_claims_are_nudged() -> None:
     objects = stood(order(planned=plan()), service_class(), ready=False)
     claims = [event(only(objects, "Pod"), "FailedResourceClaimCreation", "exceeded quota: claims")]
     assert intents([*objects, *claims]).nudged == {"Pod/chat-0"}
+
+
+NO_DEVICE = "0/3 nodes are available: 3 cannot allocate all claims. preemption: 0/3 nodes are available."
+
+
+@pytest.mark.parametrize(
+    ("standing_pod", "planned", "stranded"),
+    [
+        ({"unschedulable": NO_DEVICE}, plan(), {"chat-0"}),
+        (
+            {"unschedulable": "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
+            plan(),
+            set(),
+        ),
+        ({"unschedulable": "0/3 nodes are available: 3 Insufficient cpu."}, plan(), set()),
+        ({}, plan(), set()),
+        ({"unschedulable": NO_DEVICE, "served": True}, plan(), set()),
+        ({"unschedulable": NO_DEVICE}, refused("ResourceClaimExhausted"), set()),
+        # The workload is about to be applied anew, and what never served goes with its template.
+        ({"unschedulable": NO_DEVICE}, plan(deviceRequest={"capacity": {"memory": "9Gi"}}), set()),
+    ],
+)
+def test_a_replica_without_the_device_that_its_plan_has_room_for_is_stranded(
+    standing_pod: dict[str, Any], planned: dict[str, Any], stranded: set[str]
+) -> None:
+    objects = stood(order(planned=plan()), service_class(), ready=False)
+    waiting = pod(only(objects, "StatefulSet"), **{"ready": False, "served": False, **standing_pod})
+    found = intents(edited([*without(objects, "Pod"), waiting], 1, planned))
+    assert found.stranded == stranded
 
 
 def test_serving_orders_come_first() -> None:

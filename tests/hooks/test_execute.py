@@ -19,8 +19,9 @@ from typing import Any
 import disable
 import orders
 import pytest
-from lib.ai_inference import execute, names, release
+from lib.ai_inference import decide, execute, names, release
 from lib.ai_inference.api import Refusal, Unreachable
+from testbed import devices
 
 from tests.hooks import bindings
 from tests.hooks.conftest import Bed
@@ -380,6 +381,45 @@ def test_refused_pods_are_told_and_come_when_the_quota_goes(bed: Bed) -> None:
     bed.cluster.kubectl("delete", "quota", "none", "--namespace", namespace)
     bed.run(later=60)
     bed.until("a pod", lambda: bed.cluster.get("pod", "-n", namespace)["items"], seconds=5)
+
+
+def test_a_replica_that_the_scheduler_finds_no_device_for_is_made_anew_unless_it_was_given_a_node(bed: Bed) -> None:
+    """Whatever made kube-scheduler say so: here the card is too small, so that it says so for ever."""
+    namespace = bed.namespace()
+    large = {**plan()["deviceRequest"], "capacity": {"memory": "30Gi"}}
+    with devices.loaded(bed.cluster, "05") as made:
+        bed.order("chat", namespace, planned=plan(deviceClassName="dh-rtx-3090-physical", deviceRequest=large))
+        bed.settle()
+
+        def words() -> str:
+            found = bed.get("pod", "chat-0", namespace) or {}
+            return " ".join(item.get("message", "") for item in found.get("status", {}).get("conditions", []))
+
+        def stranded() -> bool:
+            return decide.NO_CLAIM in words()
+
+        bed.until("the scheduler's words", stranded)
+        first = bed.get("pod", "chat-0", namespace)["metadata"]["uid"]
+        bed.run()
+        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == first, "the scheduler may look again by itself"
+        bed.run(later=20)
+        bed.until("another pod", lambda: (bed.get("pod", "chat-0", namespace) or {"metadata": {"uid": first}})[
+            "metadata"]["uid"] != first, seconds=10)  # fmt: skip
+        (event,) = [event for event in bed.events(namespace) if event[1] == "ReplicaRescheduled"]
+        assert event[2].startswith("chat-0 is made anew") and decide.NO_CLAIM in event[2]
+
+        bed.until("the scheduler's words again", stranded)
+        second = bed.get("pod", "chat-0", namespace)["metadata"]["uid"]
+        bed.run(later=40)
+        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == second, "the pause is not over"
+        before = bed.snapshots()
+        (node,) = [item["metadata"]["name"] for item in made if item["kind"] == "Node"][:1]
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        bed.api.request("POST", f"/api/v1/namespaces/{namespace}/pods/chat-0/binding", body={
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "chat-0"}, "target": target})  # fmt: skip
+        bed.run(later=100, snapshots=before)
+        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == second, "it has a node by now"
+        assert len([event for event in bed.events(namespace) if event[1] == "ReplicaRescheduled"]) == 1
 
 
 def test_a_deleted_order_takes_everything_with_it(bed: Bed) -> None:

@@ -135,16 +135,19 @@ class Api:
         query = {"fieldManager": manager, "force": str(force).lower(), "fieldValidation": "Strict"}
         return self.request("PATCH", path, query=query, body=body, content_type=APPLY)
 
-    def delete(self, path: str, *, uid: str | None = None) -> None:
-        """Delete in the background, and only the object of that uid; an object that is gone already is no error."""
+    def delete(self, path: str, *, uid: str | None = None, version: str | None = None) -> bool:
+        """Delete in the background, and only the object of that uid (and resource version); whether it was there."""
         body: dict[str, Any] = {"propagationPolicy": "Background"}
-        if uid is not None:
-            body["preconditions"] = {"uid": uid}
+        exact = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value is not None}
+        if exact:
+            body["preconditions"] = exact
         try:
             self.request("DELETE", path, body=body)
         except Refusal as refusal:
             if not refusal.missing and not refusal.conflict:
                 raise
+            return False
+        return True
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 # Copyright 2026 Flant JSC
 # SPDX-License-Identifier: Apache-2.0
 
-"""When a refused order is tried again: at once when anything about it changed, else after a pause that grows.
+"""When a refused order, or a replica without a device, is tried again: after a pause that grows.
+
+A refused order that changed in anything is tried at once.
 
 A hook is a process per event, so the memory is a file beside the operator's other temporary files. It only saves work:
 lost, every refused order is tried once more.
@@ -14,16 +16,21 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from lib.ai_inference.conditions import REFUSALS, Outcome
 from lib.ai_inference.decide import Work
-from lib.ai_inference.world import Key
+from lib.ai_inference.world import Key, Replica
 
 PAUSES: Final = (5, 15, 30)
 """Seconds before the second, third and every later attempt. A schedule runs the hook twice a minute: an order comes up
 within a minute after the cause is gone."""
+STRANDED_AFTER: Final = 10
+"""Seconds that a replica is left to kube-scheduler, which may be about to look again by itself."""
+STRANDED_PAUSES: Final = (30, 60, 120, 300)
+"""Seconds between attempts at one replica. kube-scheduler itself looks again after 300."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +71,32 @@ def write(ledger: Ledger) -> None:
 def due(work: Work, ledger: Ledger, clock: float) -> Work:
     """The part of the work whose time has come. `clock` in seconds."""
 
-    def waits(uid: str, hash_: str) -> bool:
+    def waits(uid: str, hash_: str, pauses: tuple[int, ...] = PAUSES) -> bool:
         noted = ledger.get(uid)
         # A clock that was set back must not hold anybody for long.
-        return noted is not None and noted.hash == hash_ and clock < noted.due <= clock + max(PAUSES)
+        return noted is not None and noted.hash == hash_ and clock < noted.due <= clock + max(pauses)
 
     return replace(
         work,
         applies=tuple(apply for apply in work.applies if not waits(apply.order.uid, apply.hash)),
         scales=tuple(item for item in work.scales if not waits(item[0].uid, "scale")),
         nudges=tuple(item for item in work.nudges if not waits(f"{item.kind}/{item.namespace}/{item.name}", "")),
+        stranded=tuple(
+            (order, pod)
+            for order, pod in work.stranded
+            if _without_node(pod, clock) >= STRANDED_AFTER and not waits(_stranded(pod), "", STRANDED_PAUSES)
+        ),
     )
+
+
+def _without_node(pod: Replica, clock: float) -> float:
+    """Seconds for which kube-scheduler has found no node; a time that is not known, or to come, is none."""
+    return clock - datetime.fromisoformat(pod.unschedulable_since).timestamp() if pod.unschedulable_since else 0.0
+
+
+def _stranded(pod: Replica) -> str:
+    # By name: what comes instead of the pod has another uid.
+    return f"stranded/{pod.namespace}/{pod.name}"
 
 
 def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: float) -> Ledger:
@@ -92,6 +114,11 @@ def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: fl
         failures = before.failures if before is not None and before.hash == hash_ else 0
         pause = PAUSES[min(failures, len(PAUSES) - 1)]
         result[order.uid] = Attempt(hash_, failures + 1, clock + pause)
+    for _, pod in work.stranded:
+        before = ledger.get(_stranded(pod))
+        failures = before.failures if before is not None else 0
+        pause = STRANDED_PAUSES[min(failures, len(STRANDED_PAUSES) - 1)]
+        result[_stranded(pod)] = Attempt("", failures + 1, clock + pause)
     for item in work.nudges:
         result[f"{item.kind}/{item.namespace}/{item.name}"] = Attempt("", 1, clock + PAUSES[-1] - 2)
     return result

@@ -18,6 +18,8 @@ from lib.ai_inference import conditions, names, values
 from lib.ai_inference.conditions import Outcome, View
 from lib.ai_inference.world import Key, Order, Refused, Replica, Standing, Workload, World
 
+NO_CLAIM: Final = "cannot allocate all claims"
+"""kube-scheduler's words (1.34 to 1.37) for a pod that no node has the devices for."""
 PLAN_ARRIVES_WITHIN: Final = timedelta(seconds=5)
 """How long a new order waits for its plan before it is told that it waits (a schedule runs at least every 30 s)."""
 
@@ -97,6 +99,8 @@ class Work:
     scales: tuple[tuple[Order, Scale], ...]
     deletes: tuple[Delete, ...]
     nudges: tuple[Nudge, ...]
+    stranded: tuple[tuple[Order, Replica], ...]
+    """Replicas that kube-scheduler finds no device for, though the current plan has room for them."""
 
 
 def work(world: World, templates: str) -> Work:
@@ -110,6 +114,7 @@ def work(world: World, templates: str) -> Work:
     scales: list[tuple[Order, Scale]] = []
     deletes: list[Delete] = []
     nudges: list[Nudge] = []
+    lost: list[tuple[Order, Replica]] = []
     for order in world.orders:
         if order.deleting:
             continue
@@ -127,12 +132,13 @@ def work(world: World, templates: str) -> Work:
             scale = clamped(order, workload)
             if scale is not None:
                 scales.append((order, scale))
+            lost += ((order, pod) for pod in stranded(world, order, workload))
         if workload is not None:
             deletes += never_served(world, order, workload)
             nudges += refused_by_controllers(world, order, workload)
     applies.sort(key=lambda item: -(_ready(world, item.order)))
     return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales),
-                deletes=tuple(deletes), nudges=tuple(nudges))  # fmt: skip
+                deletes=tuple(deletes), nudges=tuple(nudges), stranded=tuple(lost))  # fmt: skip
 
 
 def wanted(world: World, order: Order, templates: str, *, always: bool = True) -> Apply | None:
@@ -238,6 +244,22 @@ def never_served(world: World, order: Order, workload: Workload) -> tuple[Delete
     )
 
 
+def stranded(world: World, order: Order, workload: Workload) -> tuple[Replica, ...]:
+    """Replicas without a device that the plan has room for.
+
+    kube-scheduler (1.34 to 1.37, `GatherAllocatedState`) counts a share twice between seeing its claim allocated and
+    dropping it from what it has in flight; devices that are not shared are a set, in which nothing counts twice. A pod
+    that it judges in between waits until some claim is deallocated, or for five minutes, with the device free for it.
+    """
+    if order.placement is None or workload.deleting:
+        return ()
+    return tuple(
+        pod
+        for pod in world.replicas_of(workload, order)
+        if not pod.deleting and not pod.served and NO_CLAIM in (pod.unschedulable or "")
+    )
+
+
 def refusals(world: World, order: Order, workload: Workload) -> tuple[Refused, ...]:
     """Events about pods and claims that could not be made and still are not; older ones are history."""
     found: list[Refused] = []
@@ -333,6 +355,15 @@ def events(order: Order, seen: View, status: Mapping[str, Any]) -> Sequence[Reco
         )
         for kind, reason, message in found
     ]  # fmt: skip
+
+
+def rescheduled(order: Order, pod: Replica) -> Record:
+    """The event of a stranded replica that is made anew."""
+    return Record(
+        kind="InferenceService", namespace=order.namespace, name=order.name, uid=order.uid,
+        type="Normal", reason="ReplicaRescheduled",
+        message=f"{pod.name} is made anew, so that it is looked at again: its plan has room; {pod.unschedulable}",
+    )  # fmt: skip
 
 
 def diverging(workload: Workload, plan: Mapping[str, Any]) -> str | None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from lib.ai_inference import decide, kinds, names, render, values
 from lib.ai_inference.conditions import Outcome
 from lib.ai_inference.decide import Apply, Delete, Nudge, Record, Scale, SetStatus
-from lib.ai_inference.world import Key, Order, Workload
+from lib.ai_inference.world import Key, Order, Replica, Workload
 
 if TYPE_CHECKING:
     from lib.ai_inference.api import Api, Refusal
@@ -87,6 +87,12 @@ def run(work: decide.Work) -> dict[Key, Outcome]:
         except (Refusal, Unreachable) as error:
             _say(f"{item.kind} {item.namespace}/{item.name} is not deleted: {error}")
 
+    def make_anew(item: tuple[Order, Replica]) -> None:
+        try:
+            _make_anew(api, *item)
+        except (Refusal, Unreachable) as error:
+            _say(f"Pod {item[1].namespace}/{item[1].name} is not made anew: {error}")
+
     def nudge(item: Nudge) -> None:
         body = {"metadata": {"annotations": {names.RETRIED: now()}}}
         try:
@@ -99,6 +105,7 @@ def run(work: decide.Work) -> dict[Key, Outcome]:
     _each(scale, work.scales)
     _each(remove, work.deletes)
     _each(nudge, work.nudges)
+    _each(make_anew, work.stranded)
     if lost:
         raise lost[0]
     return outcomes
@@ -333,6 +340,20 @@ def _scale(api: Api, order: Order, scale: Scale) -> None:
     _merge(
         api, kinds.path("StatefulSet", order.namespace, scale.name, "scale"), body, f"{names.WORKLOAD_MANAGER}-scale"
     )
+
+
+def _make_anew(api: Api, order: Order, pod: Replica) -> None:
+    """Delete a pod that has no node, so that its set makes another one, which kube-scheduler looks at at once.
+
+    It holds no device and runs nowhere. One that was given a node meanwhile is left: it is not the version looked at.
+    """
+    path = kinds.path("Pod", pod.namespace, pod.name)
+    found = api.request("GET", path)
+    metadata = found.get("metadata") or {}
+    if metadata.get("uid") != pod.uid or (found.get("spec") or {}).get("nodeName"):
+        return
+    if api.delete(path, uid=pod.uid, version=metadata["resourceVersion"]):
+        record(api, decide.rescheduled(order, pod))
 
 
 def _merge(api: Api, path: str, body: Mapping[str, Any], manager: str) -> None:

@@ -68,6 +68,9 @@ _POD: Final = f"""{{
   unschedulable: ([.status.conditions[]?
     | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")
     | (.message // "")][0] // null),
+  unschedulableSince: ([.status.conditions[]?
+    | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")
+    | .lastTransitionTime][0] // null),
   waiting: ([(.status.initContainerStatuses[]?, .status.containerStatuses[]?) | select(.state.waiting.reason != null)
     | select(.state.waiting.reason != "PodInitializing" and .state.waiting.reason != "ContainerCreating")
     | "\\(.name): \\(.state.waiting.reason)"][0] // null)

@@ -118,6 +118,9 @@ class Replica:
     """Its runtime has started at least once."""
     gates: tuple[str, ...]
     unschedulable: str | None
+    """What kube-scheduler says of a pod that it found no node for."""
+    unschedulable_since: str | None
+    """RFC 3339."""
     waiting: str | None
 
 
@@ -266,4 +269,8 @@ def _workload(item: Json) -> Workload:
 def _replica(item: Json) -> Replica:
     same = ("namespace", "name", "uid", "deleting", "owner", "release", "revision", "ready", "served",
             "unschedulable", "waiting")  # fmt: skip
-    return Replica(**{name: item[name] for name in same}, gates=tuple(item["gates"]))
+    return Replica(
+        **{name: item[name] for name in same},
+        gates=tuple(item["gates"]),
+        unschedulable_since=item["unschedulableSince"],
+    )
