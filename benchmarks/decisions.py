@@ -9,8 +9,9 @@ Three fillings: empty, half of the devices held, one short of full. Every round 
 go, so the filling stays. Ours: an order comes in as a record, its whole plan comes out (class, model, sizing, recipe,
 seat, claim request, CEL selectors judged), by `incremental.Kept.change`, the procedure that `plan` runs. Theirs: the
 structured allocator of `k8s.io/dynamic-resource-allocation` on the same slices and classes as JSON, asked as the
-scheduler asks it, an allocator from what is held and then node by node; built from benchmarks/go-allocator. Neither
-side talks to an API server. Both hold whole H100 only, so that they hold the same; the last row of ours mixes shares.
+scheduler asks it, an allocator from what is held and then node by node; built from tests/contract/go-allocator/loop.
+Neither side talks to an API server. Both hold whole H100 only, so that they hold the same; the last row of ours mixes
+shares.
 Bars: 5,000 admissions a CPU second (median batch of a hundred) and 99 % under 5 ms of wall clock, in every filling.
 Exit code 1 when one is missed.
 """
@@ -36,7 +37,7 @@ from benchmarks import standing
 from tests import build
 from tests.build import Object
 
-ALLOCATOR = Path(__file__).parent / "go-allocator"
+ALLOCATOR = Path(__file__).parents[1] / "tests" / "contract" / "go-allocator"
 MOST_SECONDS = 20.0
 BATCH = 100
 
@@ -118,7 +119,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--allocator", type=Path, help="the built program of benchmarks/go-allocator")
+    parser.add_argument("--allocator", type=Path, help="the built program of tests/contract/go-allocator/loop")
     given = parser.parse_args()
     whole = [*standing.CLASSES, *(build.needing(need) for need in standing.NEEDS)]
     for number in range(given.nodes):
@@ -131,7 +132,7 @@ def main() -> int:
         program = given.allocator
         if program is None:
             program = Path(folder) / "allocator"
-            subprocess.run(["go", "build", "-o", program, "."], cwd=ALLOCATOR, check=True)
+            subprocess.run(["go", "build", "-o", program, "./loop"], cwd=ALLOCATOR, check=True)
         for filling, held in (("empty", 0), ("half", devices // 2), ("one short of full", devices - 1)):
             stands = [standing.order(n, standing.NEEDS[n % 4], shared=False) for n in range(held)]
             fresh = [standing.order(n, standing.NEEDS[n % 4], shared=False) for n in range(held, held + given.rounds)]

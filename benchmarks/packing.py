@@ -87,7 +87,7 @@ class Stock:
         self.product = product
         self.objects = cards(product, count)
         snapshot = wire.snapshot(
-            [wire.Document(raw=item, source="benchmark") for item in self.objects],
+            wire.by_kind(wire.Document(raw=item, source="benchmark") for item in self.objects),
             kubernetes=(1, 37), now="", release="", catalog=CatalogState.ABSENT,
         )  # fmt: skip
         self.inventory: Inventory = inventory.build(snapshot.slices, (), (), (), snapshot.nodes, (1, 37))

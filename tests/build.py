@@ -613,26 +613,26 @@ def snapshot(
             if (result["driver"], result["pool"], result["device"]) not in devices:
                 raise ValueError(f"claim {item['metadata']['name']} holds {result['device']}, which no slice has")
     documents = [wire.Document(raw=item, source=f"{item['kind']} {item['metadata']['name']}") for item in objects]
-    return read(wire.by_kind(documents), Memory(), kubernetes=kubernetes, unreadable=unreadable, catalog=catalog)
+    return read(wire.by_kind(documents), kubernetes=kubernetes, unreadable=unreadable, catalog=catalog)
 
 
 def read(
     kinds: Mapping[str, Sequence[wire.Document]],
-    memory: Memory,
     *,
+    memory: Memory | None = None,
     kubernetes: tuple[int, int] = (1, 37),
     unreadable: Sequence[str] = (),
     catalog: CatalogState = CatalogState.ENABLED,
 ) -> Snapshot:
     """The snapshot of objects by kind, with what `memory` remembers of them."""
-    return wire.assembled(
+    return wire.snapshot(
         kinds,
-        memory,
         kubernetes=kubernetes,
         now="2026-01-31T00:00:00Z",
         release="0.33.0",
         catalog=catalog,
         unreadable=unreadable,
+        memory=memory,
     )
 
 

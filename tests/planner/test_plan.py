@@ -474,7 +474,7 @@ def test_a_slice_that_vanished_while_the_claim_stands_is_not_a_device_gone() -> 
     slices_gone = [item for item in build.written(world, first) if item["kind"] != "ResourceSlice"]
     found = plan(
         wire.snapshot(
-            [wire.Document(raw=item, source="x") for item in (*slices_gone, *claims)],
+            wire.by_kind(wire.Document(raw=item, source="x") for item in (*slices_gone, *claims)),
             kubernetes=(1, 37),
             now="",
             release="",
@@ -664,7 +664,7 @@ def test_a_claim_that_cannot_be_read_may_hold_anything_so_nothing_is_placed() ->
     del spoilt["status"]["allocation"]["devices"]["results"][0]["driver"]
     found = plan(
         wire.snapshot(
-            [wire.Document(raw=item, source="x") for item in (*world, spoilt)],
+            wire.by_kind(wire.Document(raw=item, source="x") for item in (*world, spoilt)),
             kubernetes=(1, 37),
             now="",
             release="",

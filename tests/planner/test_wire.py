@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -32,9 +33,11 @@ def document(raw: Any, source: str = "file.yaml") -> wire.Document:
 
 
 def read(*raws: Any) -> Any:
-    return wire.snapshot(
-        [document(raw, f"file-{n}") for n, raw in enumerate(raws)], kubernetes=(1, 37), now="", release=""
-    )
+    return snapshot(document(raw, f"file-{n}") for n, raw in enumerate(raws))
+
+
+def snapshot(documents: Iterable[wire.Document], *, strict: bool = True) -> Any:
+    return wire.snapshot(wire.by_kind(documents), kubernetes=(1, 37), now="", release="", strict=strict)
 
 
 def changed(raw: Object, path: str, value: Any) -> Object:
@@ -281,10 +284,7 @@ def test_secrets_are_known_by_their_keys_only() -> None:
 
 
 def test_with_strict_off_an_object_that_cannot_be_read_is_named_and_left_out() -> None:
-    found = wire.snapshot(
-        [document(changed(CATALOG_ORDER, "spec.replicas", 1)), document(CLASS)],
-        kubernetes=(1, 37), now="", release="", strict=False,
-    )  # fmt: skip
+    found = snapshot([document(changed(CATALOG_ORDER, "spec.replicas", 1)), document(CLASS)], strict=False)
     assert found.orders == ()
     assert found.unreadable == ("InferenceService chat: spec.replicas: unknown field",)
     assert len(found.service_classes) == 1
@@ -306,14 +306,14 @@ def test_a_broken_pod_or_volume_is_left_out_as_any_other_object() -> None:
         "spec": {"volumeName": "pv"},
     }  # fmt: skip
     broken = [document(pod), document(volume), document(claim)]
-    found = wire.snapshot(broken, kubernetes=(1, 37), now="", release="", strict=False)
+    found = snapshot(broken, strict=False)
     assert [entry.split(": ")[:2] for entry in found.unreadable] == [
         ["PersistentVolume pv", "spec.nodeAffinity.required.nodeSelectorTerms"],
         ["Pod odd", "spec.containers[0].resources.requests.cpu"],
     ]
     assert found.host_use == () and found.volumes == ()
     with pytest.raises(wire.BadInput):
-        wire.snapshot(broken, kubernetes=(1, 37), now="", release="")
+        snapshot(broken)
 
 
 def test_a_plan_is_read_back_as_it_was_written() -> None:

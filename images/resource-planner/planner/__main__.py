@@ -131,7 +131,7 @@ class Input:
         catalog = self._catalog or (CatalogState(saved["catalog"]) if "catalog" in saved else None)
         try:
             return wire.snapshot(
-                self.documents if documents is None else documents,
+                wire.by_kind(self.documents if documents is None else documents),
                 kubernetes=(int(version[1]), int(version[2])),
                 now=str(saved.get("now") or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")),
                 release=str(saved.get("release") or launches.shipped().release),

@@ -712,6 +712,7 @@ def _reach(raw: Mapping[str, Any], path: str) -> Reach | None:
 
 
 def read_node_selector(raw: Mapping[str, Any], key: str, path: str) -> NodeSelector | None:
+    """The node selector under `key`; absent is None: every node. Raises Malformed."""
     if raw.get(key) is None:
         return None
     selector, at = _mapping(raw, key, path), _join(path, key)

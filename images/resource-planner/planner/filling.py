@@ -80,20 +80,27 @@ class Filling:
 
         Those that no packing can judge come first, one by one: replicas of several devices, or held by their volume.
         """
-        marks = {work.order.key: (work.offer, len(work.replicas)) for work in works}
+        marks = _marked(works)
         apart = [work for work in works if not self._packable(work)]
         found: batch.Batch | batch.NoBatch = batch.NoBatch("a replica that is placed by itself has no room")
         if not any(self._place(work, self.missing(work)) for work in apart):
             found = self._packed([work for work in works if self.missing(work) > 0])
         if isinstance(found, batch.NoBatch):
-            for work in works:
-                offer, before = marks[work.order.key]
-                while len(work.replicas) > before:
-                    self._seating.unseat(work)
-                work.offer = offer
+            self._undo(works, marks)
         elif apart:
             return replace(found, bound=0, limited=(*found.limited, "replicas of several devices, or held by a volume"))
         return found
+
+    def _undo(self, works: Sequence[Work], marks: Mapping[Key, tuple[Offer | None, int]]) -> None:
+        """Bring orders back to their marks."""
+        for work in works:
+            offer, before = marks[work.order.key]
+            self._unseat_to(work, before)
+            work.offer = offer
+
+    def _unseat_to(self, work: Work, count: int) -> None:
+        while len(work.replicas) > count:
+            self._seating.unseat(work)
 
     def _packable(self, work: Work) -> bool:
         """Its replicas take one device each, any of the offer's shapes, on any node."""
@@ -142,7 +149,7 @@ class Filling:
         )
 
     def _one_by_one(self, works: Sequence[Work], packed: Sequence[Work]) -> None:
-        marks = {work.order.key: (work.offer, len(work.replicas)) for work in packed}
+        marks = _marked(packed)
         complete = True
         for work in packed:
             if self._place(work, self.missing(work)) > 0:
@@ -150,11 +157,7 @@ class Filling:
                 break
         if complete:
             return
-        for work in packed:
-            offer, before = marks[work.order.key]
-            while len(work.replicas) > before:
-                self._seating.unseat(work)
-            work.offer = offer
+        self._undo(packed, marks)
         had = {work.order.key: len(work.replicas) for work in works}
         for work in works:
             self._place(work, self.missing(work))
@@ -170,8 +173,7 @@ class Filling:
 
         def clear() -> None:
             for work in works:
-                while len(work.replicas) > had[work.order.key]:
-                    self._seating.unseat(work)
+                self._unseat_to(work, had[work.order.key])
                 if not work.replicas and not work.retained:
                     work.offer = None
 
@@ -282,3 +284,8 @@ class Filling:
                     self._seating.sit(donor, replica)
             if not done:
                 return
+
+
+def _marked(works: Sequence[Work]) -> dict[Key, tuple[Offer | None, int]]:
+    """The offer and the number of replicas of each order, to come back to."""
+    return {work.order.key: (work.offer, len(work.replicas)) for work in works}

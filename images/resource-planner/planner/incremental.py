@@ -51,7 +51,7 @@ class Kept:
     def __init__(self, recipes: recipe.Recipes | None = None) -> None:
         """Reads the known models and loads the solver, so that no order waits for them. `recipes` None: the shipped."""
         modelfacts.table()
-        packing.load_solver()
+        packing.solver()
         self._recipes = recipes or launches.shipped()
         self._running: Running | None = None
         self.costs = Costs()
@@ -65,12 +65,8 @@ class Kept:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """The answer to `snapshot`, equal to that of `plan.plan`; see there for errors."""
-        orders = self.decide(snapshot)
-        return Plan(
-            orders=tuple(orders[key] for key in sorted(orders)),
-            classes=self.planning.classes(),
-            capacity=self.planning.occupancy(),
-        )
+        self.decide(snapshot)
+        return self.planning.result()
 
     def decide(self, snapshot: Snapshot) -> Mapping[Key, OrderPlan]:
         """The orders' part of that answer. A plan that says the same as the last one is the same object."""

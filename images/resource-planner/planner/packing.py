@@ -448,11 +448,11 @@ class _Relaxed:
     """It bounds every packing, not only those of the patterns at hand."""
 
 
-def load_solver() -> None:
-    """Load the solver's library ahead of the first packing, which would wait 0.1 s for it."""
-    from highspy import _core
+def solver() -> Any:
+    """The solver's library. Loading it takes 0.1 s: not before something is to be solved, or is about to be."""
+    from highspy import _core  # the public wrapper adds call-backs only, and prints a banner to stdout
 
-    _core._Highs()
+    return _core
 
 
 class _Program:
@@ -476,9 +476,7 @@ class _Program:
         self._known = set(columns)
 
     def _model(self) -> Any:
-        from highspy import _core  # heavy: 0.1 s, and only where something is to be solved
-
-        model: Any = _core._Highs()  # the public wrapper adds call-backs only, and prints a banner to stdout
+        model: Any = solver()._Highs()
         for name, value in (
             ("output_flag", False),
             ("threads", 1),
@@ -515,8 +513,7 @@ class _Program:
 
     def relaxed(self, table: Sequence[Sequence[Patterns]], *, complete: bool) -> _Relaxed | None:
         """The bound of the linear relaxation, patterns of shares generated until none improves it; None: no packing."""
-        from highspy import _core as highspy
-
+        highspy = solver()
         model = self._model()
         for _ in range(ROUNDS):
             model.run()
@@ -569,8 +566,7 @@ class _Program:
 
     def solved(self) -> tuple[tuple[Filling, ...], int] | None:
         """The best packing by the patterns at hand within the limits; `floor` is the bound that its search proved."""
-        from highspy import _core as highspy
-
+        highspy = solver()
         model = self._model()
         for column in range(len(self.columns)):
             model.changeColIntegrality(column, highspy.HighsVarType.kInteger)

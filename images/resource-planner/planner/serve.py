@@ -37,8 +37,9 @@ from planner.kube.snapshot import Circumstances, Reader, Seen, kubernetes, now, 
 from planner.kube.view import View
 from planner.kube.watch import Watch
 from planner.kube.writer import Writer
+from planner.memory import Memory
 from planner.metrics import Metrics
-from planner.model import Key, OrderPlan
+from planner.model import Key
 from planner.server import BadQuestion, Desk, NotReady, UnknownOrder, application
 
 log = logging.getLogger(__name__)
@@ -402,20 +403,15 @@ class Service(Generic[S]):
 def brain() -> Brain[Seen]:
     """The planner's own decision and questions, with the recipes of the shipped release."""
 
-    kept, reader = Kept(), Reader()
-    told: dict[Key, tuple[OrderPlan, Json]] = {}
+    kept, reader, memory = Kept(), Reader(), Memory()
 
     def decide(seen: Seen) -> Json:
         plans = kept.decide(seen.snapshot)
-        for key in told.keys() - plans.keys():
-            del told[key]
-        for key, plan in plans.items():
-            if key not in told or told[key][0] is not plan:
-                told[key] = plan, wire.plan_status(plan)
         return {
-            "orders": {str(key): told[key][1] for key in sorted(told)},
+            "orders": memory.result("orders", tuple(plans.values()), lambda once: {
+                str(key): once(wire.plan_status, plans[key]) for key in sorted(plans)}),
             "classes": {item.name: wire.class_status(item) for item in kept.planning.classes()},
-        }
+        }  # fmt: skip
 
     def left() -> Json:
         return wire.capacity_json(kept.planning.occupancy())

@@ -17,6 +17,8 @@ import (
 	"reflect"
 	"time"
 
+	"ai-inference.deckhouse.io/go-allocator/classes"
+
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -39,24 +41,7 @@ type answer struct {
 	Outcome string `json:"outcome"`
 	// Given is, for each claim, what was given: "driver/pool/device".
 	Given [][]string `json:"given,omitempty"`
-	Cause   string `json:"cause,omitempty"`
-}
-
-type classes map[string]*resourceapi.DeviceClass
-
-func (c classes) List() ([]*resourceapi.DeviceClass, error) {
-	var all []*resourceapi.DeviceClass
-	for _, class := range c {
-		all = append(all, class)
-	}
-	return all, nil
-}
-
-func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
-	if class, found := c[name]; found {
-		return class, nil
-	}
-	return nil, fmt.Errorf("device class %s not found", name)
+	Cause string     `json:"cause,omitempty"`
 }
 
 // Our names of gates and the fields that they are in any of the releases.
@@ -121,10 +106,7 @@ func ask(asked question) (given answer) {
 			given.Outcome, given.Cause = "error", fmt.Sprintf("panic: %v", fault)
 		}
 	}()
-	byName := classes{}
-	for _, class := range asked.Classes {
-		byName[class.Name] = class
-	}
+	byName := classes.Of(asked.Classes)
 	chosen := features(asked.Gates)
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()

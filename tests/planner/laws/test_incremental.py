@@ -92,7 +92,7 @@ class Watched:
             kinds[kind] = (*kinds.get(kind, ()), document)
         self._kinds = {kind: self._kinds[kind] if self._kinds.get(kind) == kinds[kind] else kinds[kind]
                        for kind in kinds}  # fmt: skip
-        return build.read(self._kinds, self._memory)
+        return build.read(self._kinds, memory=self._memory)
 
 
 @law

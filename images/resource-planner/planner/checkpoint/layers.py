@@ -48,32 +48,24 @@ def kept(text: Config, config: Config) -> tuple[Layers, ...] | Unknown:
             )
         )
     elif full:
-        full_heads = fields.count(text, "num_global_key_value_heads")
-        full_width = fields.count(text, "global_head_dim")
-        full_heads = heads if full_heads is UNKNOWN else full_heads
-        full_width = width if full_width is UNKNOWN else full_width
-        if full_heads is UNKNOWN or full_width is UNKNOWN:
+        far = _key_values(text, "num_global_key_value_heads", "global_head_dim")
+        if far is UNKNOWN:
             return UNKNOWN
         found.append(
             Layers(
                 kind=Attention.FULL,
                 count=full,
-                kv_heads=full_heads,
-                head_dim=full_width,
+                kv_heads=far[0],
+                head_dim=far[1],
                 value_dim=fields.value_dim(text),
             )
         )
     if sliding:
-        near_heads = fields.count(text, "swa_num_key_value_heads")
-        near_width = fields.count(text, "swa_head_dim")
-        near_heads = heads if near_heads is UNKNOWN else near_heads
-        near_width = width if near_width is UNKNOWN else near_width
-        if near_heads is UNKNOWN or near_width is UNKNOWN:
+        near = _key_values(text, "swa_num_key_value_heads", "swa_head_dim")
+        if near is UNKNOWN:
             return UNKNOWN
         found.append(
-            Layers(
-                kind=Attention.SLIDING, count=sliding, kv_heads=near_heads, head_dim=near_width, window=_window(text)
-            )
+            Layers(kind=Attention.SLIDING, count=sliding, kv_heads=near[0], head_dim=near[1], window=_window(text))
         )
     if crossed := words.count("cross"):
         positions = _image_positions(config)
@@ -86,6 +78,14 @@ def kept(text: Config, config: Config) -> tuple[Layers, ...] | Unknown:
             return UNKNOWN
         found.append(state)
     return tuple(found)
+
+
+def _key_values(text: Config, heads_key: str, width_key: str) -> tuple[int, int] | Unknown:
+    """Heads and head width of a kind of attention: by its own keys where it has them, else those of all layers."""
+    heads, width = fields.count(text, heads_key), fields.count(text, width_key)
+    heads = fields.kv_heads(text) if heads is UNKNOWN else heads
+    width = fields.head_dim(text) if width is UNKNOWN else width
+    return UNKNOWN if heads is UNKNOWN or width is UNKNOWN else (heads, width)
 
 
 def _speech_layers(text: Config) -> tuple[Layers, ...] | Unknown:

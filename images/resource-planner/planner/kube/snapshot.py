@@ -72,7 +72,7 @@ class Reader:
         plan. Secrets are never read here (`secrets` is None): whether a token exists is not the planner's to say.
         """
         kinds = {kind: self._documents(kind, found) for kind, found in objects.items()}
-        return Seen(kinds=kinds, circumstances=circumstances, snapshot=_read(kinds, self._memory, circumstances))
+        return Seen(kinds=kinds, circumstances=circumstances, snapshot=_read(kinds, circumstances, memory=self._memory))
 
     def _documents(self, kind: str, objects: Sequence[Object]) -> Sequence[wire.Document]:
         return self._memory.result(f"documents of {kind}", tuple(objects), lambda once: tuple(
@@ -84,21 +84,25 @@ def read(documents: Sequence[wire.Document], circumstances: Circumstances, *, st
 
     `strict`: raises `wire.BadInput` for an object that cannot be read, instead of leaving it out.
     """
-    return _read(wire.by_kind(documents), Memory(), circumstances, strict=strict)
+    return _read(wire.by_kind(documents), circumstances, strict=strict)
 
 
 def _read(
-    kinds: Mapping[str, Sequence[wire.Document]], memory: Memory, circumstances: Circumstances, *, strict: bool = False
+    kinds: Mapping[str, Sequence[wire.Document]],
+    circumstances: Circumstances,
+    *,
+    strict: bool = False,
+    memory: Memory | None = None,
 ) -> Snapshot:
-    found = wire.assembled(
+    found = wire.snapshot(
         kinds,
-        memory,
         kubernetes=circumstances.kubernetes,
         now=circumstances.now,
         release=launches.shipped().release,
         catalog=_catalog(circumstances),
         unreadable=circumstances.unreadable,
         strict=strict,
+        memory=memory,
     )
     # The kind is watched, so an empty list says that there is no storage class, not that nobody knows.
     return found if found.storage_classes is not None else replace(found, storage_classes=())

@@ -192,14 +192,7 @@ class Writer:
                 "status": {"plan": plan},
             }
             try:
-                return self._client.request(
-                    "PATCH",
-                    f"{path}/status",
-                    query={"fieldManager": MANAGER, "force": "true"},
-                    body=body,
-                    content_type=APPLY,
-                    timeout=WRITE_SECONDS,
-                )
+                return self._patch(f"{path}/status", body)
             except ApiError as error:
                 tries += 1
                 if error.status != 409 or tries == TRIES:
@@ -232,19 +225,23 @@ class Writer:
             "data": data,
         }
         try:
-            self._client.request(
-                "PATCH",
-                f"/api/v1/namespaces/{self._namespace}/configmaps/{CLASSES}",
-                query={"fieldManager": MANAGER, "force": "true"},
-                body=body,
-                content_type=APPLY,
-                timeout=WRITE_SECONDS,
-            )
+            self._patch(f"/api/v1/namespaces/{self._namespace}/configmaps/{CLASSES}", body)
         except (ApiError, ConnectionLost) as error:
             self._classes = self._failure(last, wanted, "classes", f"{self._namespace}/{CLASSES}", error)
             return Written(failed=1, next_try=max(self._classes.not_before - self._clock(), 0.0))
         self._classes = _Attempt(wanted=wanted, stands=wanted, not_before=now)
         return Written(written=1)
+
+    def _patch(self, path: str, body: Json) -> Json:
+        """Server-side apply as the planner's field manager. Raises ApiError and ConnectionLost."""
+        return self._client.request(
+            "PATCH",
+            path,
+            query={"fieldManager": MANAGER, "force": "true"},
+            body=body,
+            content_type=APPLY,
+            timeout=WRITE_SECONDS,
+        )
 
     def _failure(
         self, before: _Attempt | None, wanted: str, target: str, name: str, error: ApiError | ConnectionLost

@@ -12,7 +12,7 @@ field that was overlooked. Two copies of one object: equal ones count once, of d
 from planner.wire.answers import capacity_json, class_status, plan_json
 from planner.wire.classes import read_class
 from planner.wire.documents import BadInput, Document, by_kind, flatten, parse_value
-from planner.wire.objects import assembled, snapshot
+from planner.wire.objects import snapshot
 from planner.wire.orders import read_order
 from planner.wire.plans import milli, plan_status, read_plan
 from planner.wire.replay import REPLAY_KIND, from_replay, replay
@@ -21,7 +21,6 @@ __all__ = [
     "REPLAY_KIND",
     "BadInput",
     "Document",
-    "assembled",
     "by_kind",
     "capacity_json",
     "class_status",

@@ -14,7 +14,7 @@ from planner.memory import Memory, Once
 from planner.model import ORDER_LABEL, CatalogState, Order, Secret, Snapshot
 from planner.wire.catalog import catalog_state, read_cluster_model, read_namespaced_model
 from planner.wire.classes import read_class
-from planner.wire.documents import GROUP, Document, Raw, by_kind, metadata_of, name_of, namespace_of
+from planner.wire.documents import GROUP, Document, Raw, metadata_of, name_of, namespace_of
 from planner.wire.hosts import host_use, volumes
 from planner.wire.orders import read_order
 from planner.wire.reading import Reading
@@ -24,7 +24,7 @@ TOKEN_KEYS: Final = ("token", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
 def snapshot(
-    documents: Iterable[Document],
+    kinds: Mapping[str, Sequence[Document]],
     *,
     kubernetes: tuple[int, int],
     now: str,
@@ -32,34 +32,17 @@ def snapshot(
     catalog: CatalogState | None = None,
     unreadable: Sequence[str] = (),
     strict: bool = True,
+    memory: Memory | None = None,
 ) -> Snapshot:
-    """The snapshot that `documents` state; lists may be nested, their order does not matter.
+    """The snapshot that distinct objects by kind (`by_kind`) state; their order does not matter.
 
     `catalog` None: enabled when a catalog object is among them, disabled when a ModuleConfig says so, else absent.
     Secrets and storage classes count as unreadable (None) when no object of the kind is there. With `strict` off, an
     object that cannot be read is left out and named in `unreadable` as "Kind name: path: message"; the caller decides.
-    Raises `BadInput` when strict.
+    Of a kind whose sequence is the same object as at the last call with this `memory` nothing is read again, and of any
+    other kind only the documents that are new. Raises `BadInput` when strict.
     """
-    return assembled(
-        by_kind(documents),
-        Memory(),
-        kubernetes=kubernetes, now=now, release=release, catalog=catalog, unreadable=unreadable, strict=strict,
-    )  # fmt: skip
-
-
-def assembled(
-    kinds: Mapping[str, Sequence[Document]],
-    memory: Memory,
-    *,
-    kubernetes: tuple[int, int],
-    now: str,
-    release: str,
-    catalog: CatalogState | None = None,
-    unreadable: Sequence[str] = (),
-    strict: bool = True,
-) -> Snapshot:
-    """As `snapshot`, of distinct objects by kind. Of a kind whose sequence is the same object as at the last call with
-    this memory nothing is read again, and of any other kind only the documents that are new."""
+    known = Memory() if memory is None else memory
     skipped: list[str] = list(unreadable)
 
     def read(name: str, compute: Callable[[Reading], T], *kinds_read: str) -> T:
@@ -69,7 +52,7 @@ def assembled(
             reading = Reading(once=once, strict=strict)
             return compute(reading), tuple(reading.skipped)
 
-        found, left_out = memory.result(name, inputs, computed)
+        found, left_out = known.result(name, inputs, computed)
         skipped.extend(left_out)
         return found
 

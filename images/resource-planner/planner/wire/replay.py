@@ -97,7 +97,9 @@ def from_replay(document: Document) -> Snapshot:
     except ValueError as error:
         raise BadInput(document.source, "catalog", str(error)) from error
     return snapshot(
-        [Document(raw=item, source=f"{document.source}: objects[{index}]") for index, item in enumerate(objects)],
+        by_kind(
+            Document(raw=item, source=f"{document.source}: objects[{index}]") for index, item in enumerate(objects)
+        ),
         kubernetes=(int(version[1]), int(version[2])),
         now=str(raw.get("now", "")),
         release=str(raw.get("release", "")),

@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"ai-inference.deckhouse.io/go-allocator/classes"
+
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,26 +50,9 @@ type answer struct {
 	Seconds    float64   `json:"seconds"`
 }
 
-type classes map[string]*resourceapi.DeviceClass
-
-func (c classes) List() ([]*resourceapi.DeviceClass, error) {
-	var all []*resourceapi.DeviceClass
-	for _, class := range c {
-		all = append(all, class)
-	}
-	return all, nil
-}
-
-func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
-	if class, found := c[name]; found {
-		return class, nil
-	}
-	return nil, fmt.Errorf("device class %s not found", name)
-}
-
 type loop struct {
 	question
-	byName   classes
+	byName   classes.Lister
 	cache    *cel.Cache
 	features structured.Features
 	held     []resourceapi.AllocationResult
@@ -149,7 +134,7 @@ func main() {
 	}
 	l := &loop{
 		question: asked,
-		byName:   classes{},
+		byName:   classes.Of(asked.Classes),
 		cache:    cel.NewCache(100, cel.Features{EnableConsumableCapacity: true}),
 		features: structured.Features{
 			AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, ConsumableCapacity: true,
@@ -160,9 +145,6 @@ func main() {
 			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 		},
-	}
-	for _, class := range asked.Classes {
-		l.byName[class.Name] = class
 	}
 	for len(l.held) < asked.Hold && l.admit() {
 	}
