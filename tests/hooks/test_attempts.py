@@ -14,7 +14,7 @@ from lib.ai_inference import attempts, decide, render, world
 from lib.ai_inference.conditions import Outcome
 
 from tests.hooks import bindings
-from tests.hooks.objects import only, order, plan, pod, service_class, stood
+from tests.hooks.objects import only, order, plan, pod, service_class, stood, uid
 
 REFUSED = Outcome(reason="WorkloadRefused", message="no")
 KEY = ("team-a", "chat")
@@ -72,8 +72,10 @@ def test_a_clock_that_was_set_back_holds_nobody() -> None:
 SINCE = datetime(2026, 11, 30, 10, tzinfo=UTC).timestamp()
 
 
-def stranded(**changes: object) -> decide.Work:
+def stranded(*, of_set: int | None = None, **changes: object) -> decide.Work:
     objects = stood(order(planned=plan()), service_class(), ready=False)
+    if of_set is not None:
+        only(objects, "StatefulSet")["metadata"]["uid"] = uid(of_set)
     waiting = pod(only(objects, "StatefulSet"), ready=False, served=False, **changes)  # type: ignore[arg-type]
     objects = [*(item for item in objects if item["kind"] != "Pod"), waiting]
     seen = world.read(bindings.snapshots(orders.CONFIG, objects), bindings.values())
@@ -90,6 +92,14 @@ def test_a_stranded_replica_is_left_to_the_scheduler_first_and_then_tried_at_gro
             ledger = attempts.noted(due, {}, ledger, clock)
         clock += 1
     assert tried == [10, 40, 100, 220, 520, 820, 1120]
+
+
+def test_a_set_that_is_made_anew_inherits_no_pause() -> None:
+    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    ledger = attempts.noted(attempts.due(found, {}, SINCE + 10), {}, {}, SINCE + 10)
+    assert not attempts.due(found, ledger, SINCE + 11).stranded
+    anew = stranded(of_set=77, unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    assert attempts.due(anew, ledger, SINCE + 11).stranded
 
 
 def test_a_replica_stranded_at_a_time_that_is_not_known_is_left_to_the_scheduler() -> None:

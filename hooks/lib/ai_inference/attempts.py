@@ -95,8 +95,8 @@ def _without_node(pod: Replica, clock: float) -> float:
 
 
 def _stranded(pod: Replica) -> str:
-    # By name: what comes instead of the pod has another uid.
-    return f"stranded/{pod.namespace}/{pod.name}"
+    # What comes instead of the pod has its name and another uid; a set that is made anew starts afresh.
+    return f"stranded/{pod.owner}/{pod.name}"
 
 
 def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: float) -> Ledger:
