@@ -72,18 +72,19 @@ def test_a_clock_that_was_set_back_holds_nobody() -> None:
 SINCE = datetime(2026, 11, 30, 10, tzinfo=UTC).timestamp()
 
 
-def stranded(*, of_set: int | None = None, **changes: object) -> decide.Work:
+def stranded(*, of_set: int | None = None, since: str | None = "2026-11-30T10:00:00Z") -> decide.Work:
     objects = stood(order(planned=plan()), service_class(), ready=False)
     if of_set is not None:
         only(objects, "StatefulSet")["metadata"]["uid"] = uid(of_set)
-    waiting = pod(only(objects, "StatefulSet"), ready=False, served=False, **changes)  # type: ignore[arg-type]
+    words = "0/3 nodes are available: 3 cannot allocate all claims."
+    waiting = pod(only(objects, "StatefulSet"), ready=False, served=False, unschedulable=words, since=since)
     objects = [*(item for item in objects if item["kind"] != "Pod"), waiting]
     seen = world.read(bindings.snapshots(orders.CONFIG, objects), bindings.values())
     return decide.work(seen, render.templates_digest())
 
 
 def test_a_stranded_replica_is_left_to_the_scheduler_first_and_then_tried_at_growing_pauses() -> None:
-    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    found = stranded()
     clock, ledger, tried = SINCE - 5, attempts.Ledger(), []
     while clock < SINCE + 1200:
         due = attempts.due(found, ledger, clock)
@@ -95,15 +96,15 @@ def test_a_stranded_replica_is_left_to_the_scheduler_first_and_then_tried_at_gro
 
 
 def test_a_set_that_is_made_anew_inherits_no_pause() -> None:
-    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    found = stranded()
     ledger = attempts.noted(attempts.due(found, {}, SINCE + 10), {}, {}, SINCE + 10)
     assert not attempts.due(found, ledger, SINCE + 11).stranded
-    anew = stranded(of_set=77, unschedulable="0/3 nodes are available: 3 cannot allocate all claims.")
+    anew = stranded(of_set=77)
     assert attempts.due(anew, ledger, SINCE + 11).stranded
 
 
 def test_a_replica_stranded_at_a_time_that_is_not_known_is_left_to_the_scheduler() -> None:
-    found = stranded(unschedulable="0/3 nodes are available: 3 cannot allocate all claims.", since=None)
+    found = stranded(since=None)
     assert found.stranded
     assert not attempts.due(found, {}, SINCE + 100).stranded
 

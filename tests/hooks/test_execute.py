@@ -389,36 +389,34 @@ def test_a_replica_that_the_scheduler_finds_no_device_for_is_made_anew_unless_it
     large = {**plan()["deviceRequest"], "capacity": {"memory": "30Gi"}}
     with devices.loaded(bed.cluster, "05") as made:
         bed.order("chat", namespace, planned=plan(deviceClassName="dh-rtx-3090-physical", deviceRequest=large))
-        bed.settle()
+        bed.run()
 
-        def words() -> str:
-            found = bed.get("pod", "chat-0", namespace) or {}
-            return " ".join(item.get("message", "") for item in found.get("status", {}).get("conditions", []))
+        def pod() -> dict[str, Any]:
+            return bed.get("pod", "chat-0", namespace) or {"metadata": {"uid": None}, "status": {}}
 
         def stranded() -> bool:
-            return decide.NO_CLAIM in words()
+            return any(decide.NO_CLAIM in item.get("message", "") for item in pod()["status"].get("conditions", []))
 
         bed.until("the scheduler's words", stranded)
-        first = bed.get("pod", "chat-0", namespace)["metadata"]["uid"]
+        first = pod()["metadata"]["uid"]
         bed.run()
-        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == first, "the scheduler may look again by itself"
+        assert pod()["metadata"]["uid"] == first, "the scheduler may look again by itself"
         bed.run(later=20)
-        bed.until("another pod", lambda: (bed.get("pod", "chat-0", namespace) or {"metadata": {"uid": first}})[
-            "metadata"]["uid"] != first, seconds=10)  # fmt: skip
+        bed.until("another pod", lambda: pod()["metadata"]["uid"] not in (None, first), seconds=10)
         (event,) = [event for event in bed.events(namespace) if event[1] == "ReplicaRescheduled"]
         assert event[2].startswith("chat-0 is made anew") and decide.NO_CLAIM in event[2]
 
         bed.until("the scheduler's words again", stranded)
-        second = bed.get("pod", "chat-0", namespace)["metadata"]["uid"]
+        second = pod()["metadata"]["uid"]
         bed.run(later=40)
-        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == second, "the pause is not over"
+        assert pod()["metadata"]["uid"] == second, "the pause is not over"
         before = bed.snapshots()
-        (node,) = [item["metadata"]["name"] for item in made if item["kind"] == "Node"][:1]
+        node = next(item["metadata"]["name"] for item in made if item["kind"] == "Node")
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         bed.api.request("POST", f"/api/v1/namespaces/{namespace}/pods/chat-0/binding", body={
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "chat-0"}, "target": target})  # fmt: skip
         bed.run(later=100, snapshots=before)
-        assert bed.get("pod", "chat-0", namespace)["metadata"]["uid"] == second, "it has a node by now"
+        assert pod()["metadata"]["uid"] == second, "it has a node by now"
         assert len([event for event in bed.events(namespace) if event[1] == "ReplicaRescheduled"]) == 1
 
 

@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from lib.ai_inference.conditions import REFUSALS, Outcome
-from lib.ai_inference.decide import Work
+from lib.ai_inference.decide import Nudge, Work
 from lib.ai_inference.world import Key, Replica
 
 PAUSES: Final = (5, 15, 30)
@@ -71,7 +71,7 @@ def write(ledger: Ledger) -> None:
 def due(work: Work, ledger: Ledger, clock: float) -> Work:
     """The part of the work whose time has come. `clock` in seconds."""
 
-    def waits(uid: str, hash_: str, pauses: tuple[int, ...] = PAUSES) -> bool:
+    def waits(uid: str, hash_: str, pauses: Sequence[int] = PAUSES) -> bool:
         noted = ledger.get(uid)
         # A clock that was set back must not hold anybody for long.
         return noted is not None and noted.hash == hash_ and clock < noted.due <= clock + max(pauses)
@@ -80,7 +80,7 @@ def due(work: Work, ledger: Ledger, clock: float) -> Work:
         work,
         applies=tuple(apply for apply in work.applies if not waits(apply.order.uid, apply.hash)),
         scales=tuple(item for item in work.scales if not waits(item[0].uid, "scale")),
-        nudges=tuple(item for item in work.nudges if not waits(f"{item.kind}/{item.namespace}/{item.name}", "")),
+        nudges=tuple(item for item in work.nudges if not waits(_nudged(item), "")),
         stranded=tuple(
             (order, pod)
             for order, pod in work.stranded
@@ -92,6 +92,10 @@ def due(work: Work, ledger: Ledger, clock: float) -> Work:
 def _without_node(pod: Replica, clock: float) -> float:
     """Seconds for which kube-scheduler has found no node; a time that is not known, or to come, is none."""
     return clock - datetime.fromisoformat(pod.unschedulable_since).timestamp() if pod.unschedulable_since else 0.0
+
+
+def _nudged(item: Nudge) -> str:
+    return f"{item.kind}/{item.namespace}/{item.name}"
 
 
 def _stranded(pod: Replica) -> str:
@@ -110,15 +114,15 @@ def noted(work: Work, outcomes: Mapping[Key, Outcome], ledger: Ledger, clock: fl
         if outcome is None or outcome.reason not in REFUSALS:
             result.pop(order.uid, None)
             continue
-        before = ledger.get(order.uid)
-        failures = before.failures if before is not None and before.hash == hash_ else 0
-        pause = PAUSES[min(failures, len(PAUSES) - 1)]
-        result[order.uid] = Attempt(hash_, failures + 1, clock + pause)
+        result[order.uid] = _again(ledger.get(order.uid), hash_, PAUSES, clock)
     for _, pod in work.stranded:
-        before = ledger.get(_stranded(pod))
-        failures = before.failures if before is not None else 0
-        pause = STRANDED_PAUSES[min(failures, len(STRANDED_PAUSES) - 1)]
-        result[_stranded(pod)] = Attempt("", failures + 1, clock + pause)
+        result[_stranded(pod)] = _again(ledger.get(_stranded(pod)), "", STRANDED_PAUSES, clock)
     for item in work.nudges:
-        result[f"{item.kind}/{item.namespace}/{item.name}"] = Attempt("", 1, clock + PAUSES[-1] - 2)
+        result[_nudged(item)] = Attempt("", 1, clock + PAUSES[-1] - 2)
     return result
+
+
+def _again(before: Attempt | None, hash_: str, pauses: Sequence[int], clock: float) -> Attempt:
+    """The note of one more attempt at the same: the pause after it is the next of `pauses`, at the end the last."""
+    failures = before.failures if before is not None and before.hash == hash_ else 0
+    return Attempt(hash_, failures + 1, clock + pauses[min(failures, len(pauses) - 1)])

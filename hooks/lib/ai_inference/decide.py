@@ -114,7 +114,7 @@ def work(world: World, templates: str) -> Work:
     scales: list[tuple[Order, Scale]] = []
     deletes: list[Delete] = []
     nudges: list[Nudge] = []
-    lost: list[tuple[Order, Replica]] = []
+    without_device: list[tuple[Order, Replica]] = []
     for order in world.orders:
         if order.deleting:
             continue
@@ -132,13 +132,13 @@ def work(world: World, templates: str) -> Work:
             scale = clamped(order, workload)
             if scale is not None:
                 scales.append((order, scale))
-            lost += ((order, pod) for pod in stranded(world, order, workload))
+            without_device += ((order, pod) for pod in stranded(world, order, workload))
         if workload is not None:
             deletes += never_served(world, order, workload)
             nudges += refused_by_controllers(world, order, workload)
     applies.sort(key=lambda item: -(_ready(world, item.order)))
     return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales),
-                deletes=tuple(deletes), nudges=tuple(nudges), stranded=tuple(lost))  # fmt: skip
+                deletes=tuple(deletes), nudges=tuple(nudges), stranded=tuple(without_device))  # fmt: skip
 
 
 def wanted(world: World, order: Order, templates: str, *, always: bool = True) -> Apply | None:

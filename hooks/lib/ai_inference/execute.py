@@ -132,14 +132,8 @@ def report(statuses: Sequence[SetStatus], records: Sequence[Record]) -> None:
         except Unreachable as error:
             _say(str(error))
 
-    def note(item: Record) -> None:
-        try:
-            record(api, item)
-        except (Refusal, Unreachable) as error:
-            _say(f"event {item.reason} of {item.namespace}/{item.name} is not recorded: {error}")
-
     _each(publish, statuses)
-    _each(note, records)
+    _each(lambda item: _note(api, item), records)
 
 
 def report_classes(statuses: Sequence[ClassStatus]) -> None:
@@ -210,6 +204,16 @@ def record(api: Api, item: Record) -> None:
         path = kinds.path("Event", namespace, name)
         count = int(api.request("GET", path).get("count") or 1) + 1
         _merge(api, path, {"count": count, "lastTimestamp": moment}, names.STATUS_MANAGER)
+
+
+def _note(api: Api, item: Record) -> None:
+    """Record an event; one that cannot be is logged, for what it tells has happened all the same."""
+    from lib.ai_inference.api import Refusal, Unreachable
+
+    try:
+        record(api, item)
+    except (Refusal, Unreachable) as error:
+        _say(f"event {item.reason} of {item.namespace}/{item.name} is not recorded: {error}")
 
 
 def _apply(api: Api, apply: Apply) -> Outcome:
@@ -353,7 +357,7 @@ def _make_anew(api: Api, order: Order, pod: Replica) -> None:
     if metadata.get("uid") != pod.uid or (found.get("spec") or {}).get("nodeName"):
         return
     if api.delete(path, uid=pod.uid, version=metadata["resourceVersion"]):
-        record(api, decide.rescheduled(order, pod))
+        _note(api, decide.rescheduled(order, pod))
 
 
 def _merge(api: Api, path: str, body: Mapping[str, Any], manager: str) -> None:

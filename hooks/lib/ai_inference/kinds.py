@@ -53,6 +53,9 @@ _WORKLOAD: Final = f"""{{{_META},
         spec: .spec}}][0] // null | tojson)
 }}"""
 
+_UNSCHEDULABLE: Final = """.status.conditions[]?
+    | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")"""
+
 _POD: Final = f"""{{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid,
   deleting: (.metadata.deletionTimestamp != null),
@@ -65,12 +68,8 @@ _POD: Final = f"""{{
   served: ([.status.containerStatuses[]?
     | select(.name == "{names.RUNTIME_CONTAINER}" and (.started == true or (.restartCount // 0) > 0))] | length > 0),
   gates: [.spec.schedulingGates[]?.name],
-  unschedulable: ([.status.conditions[]?
-    | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")
-    | (.message // "")][0] // null),
-  unschedulableSince: ([.status.conditions[]?
-    | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")
-    | .lastTransitionTime][0] // null),
+  unschedulable: ([{_UNSCHEDULABLE} | (.message // "")][0] // null),
+  unschedulableSince: ([{_UNSCHEDULABLE} | .lastTransitionTime][0] // null),
   waiting: ([(.status.initContainerStatuses[]?, .status.containerStatuses[]?) | select(.state.waiting.reason != null)
     | select(.state.waiting.reason != "PodInitializing" and .state.waiting.reason != "ContainerCreating")
     | "\\(.name): \\(.state.waiting.reason)"][0] // null)

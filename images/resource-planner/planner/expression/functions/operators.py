@@ -29,9 +29,6 @@ from ..values import (
     int64,
     no_overload,
     same,
-    text_of_double,
-    text_of_duration,
-    text_of_timestamp,
     timestamp_of,
     type_name,
     uint64,
@@ -285,20 +282,8 @@ def to_bytes(one: Value) -> bytes:
 
 def to_string(one: Value) -> str:
     cls = type(one)
-    if cls is str:
-        return str(one)
-    if cls is bool:
-        return "true" if one else "false"
-    if cls is int or cls is Uint:
-        return str(int(one))
-    if cls is float:
-        return text_of_double(one)
-    if cls is bytes:
+    if cls in (str, bool, int, Uint, float, bytes, Duration, Timestamp):
         return formatting.text_of(one)
-    if cls is Duration:
-        return text_of_duration(one)
-    if cls is Timestamp:
-        return text_of_timestamp(one)
     if cls is Ip:
         return str(one.address)
     if cls is Cidr:
