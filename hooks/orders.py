@@ -13,7 +13,7 @@ import json
 import time
 
 from deckhouse import hook
-from lib.ai_inference import attempts, decide, execute, kinds, metrics, render, world
+from lib.ai_inference import attempts, decide, execute, kinds, metrics, render, settled, world
 
 gc.disable()  # a run ends before there is garbage worth looking for, and the snapshots of a thousand orders are large
 QUEUE = "/modules/ai-inference/orders"
@@ -27,7 +27,8 @@ CONFIG = {
 
 
 def main(ctx: hook.Context) -> None:
-    seen = world.read(ctx.snapshots, ctx.values)
+    quiet = settled.read()
+    seen = world.read(ctx.snapshots, ctx.values, quiet, settled.rules())
     work = decide.work(seen, render.templates_digest())
     ledger = attempts.read()
     due = attempts.due(work, ledger, time.time())
@@ -37,12 +38,14 @@ def main(ctx: hook.Context) -> None:
         outcomes = execute.run(due)
         left = {apply.key for apply in due.applies} - outcomes.keys()
         attempts.write(attempts.noted(due, outcomes, ledger, time.time()))
-    statuses, records = decide.reports(seen, work, outcomes, execute.now(time.time()), left)
+    now = execute.now(time.time())
+    statuses, records = decide.reports(seen, work, outcomes, now, left)
     if statuses or records:
         execute.report(statuses, records)
+    settled.write(settled.after(seen, work, statuses, records, now), quiet)
     if not (outcomes or statuses):
         # What a run writes makes another one: the operator's work on a thousand series waits for the last of them.
-        metrics.orders(ctx.metrics, seen, work)
+        metrics.orders(ctx.metrics, world.every_order(ctx.snapshots))
 
 
 if __name__ == "__main__":

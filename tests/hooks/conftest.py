@@ -9,12 +9,11 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import orders
 import pytest
-from lib.ai_inference import attempts
+from lib.ai_inference import attempts, notes, settled
 from lib.ai_inference.api import Api
 from testbed import Cluster
 
@@ -154,6 +153,7 @@ def bed(own_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(autouse=True)
 def forgotten(request: pytest.FixtureRequest) -> None:
-    """Each test starts without the notes of earlier attempts."""
+    """Each test starts without the notes of earlier runs."""
     if "bed" in request.fixturenames:
-        Path(attempts._file()).unlink(missing_ok=True)
+        for name in (attempts.NOTE, settled.NOTE):
+            notes.file(name).unlink(missing_ok=True)

@@ -273,7 +273,8 @@ def test_a_namespace_in_deletion_is_said(bed: Bed) -> None:
     # The order itself is being deleted by now: one that is not, because its deletion lags, is what the hook may see.
     found = bed.snapshots()
     for entry in found["orders"]:
-        entry["filterResult"]["deleting"] = False
+        record = {**json.loads(entry["filterResult"]["record"]), "deleting": False}
+        entry["filterResult"]["record"] = json.dumps(record)
     bindings.run(orders.main, found, binding="orders")
     assert bed.condition("chat", namespace)[1] == "NamespaceTerminating"
     assert_standing(bed, elsewhere, others)

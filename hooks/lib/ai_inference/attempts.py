@@ -5,25 +5,22 @@
 
 A refused order that changed in anything is tried at once.
 
-A hook is a process per event, so the memory is a file beside the operator's other temporary files. It only saves work:
-lost, every refused order is tried once more.
+The ledger only saves work: lost, every refused order is tried once more.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
+from lib.ai_inference import notes
 from lib.ai_inference.conditions import REFUSALS, Outcome
 from lib.ai_inference.decide import Nudge, Work
 from lib.ai_inference.world import Key, Replica
 
+NOTE: Final = "attempts"
 PAUSES: Final = (5, 15, 30)
 """Seconds before the second, third and every later attempt. A schedule runs the hook twice a minute: an order comes up
 within a minute after the cause is gone."""
@@ -43,29 +40,17 @@ class Attempt:
 Ledger = dict[str, Attempt]
 
 
-def _file() -> Path:
-    contexts = os.environ.get("BINDING_CONTEXT_PATH")
-    folder = Path(contexts).parent if contexts else Path(tempfile.gettempdir())
-    return folder / "ai-inference-attempts.json"
-
-
 def read() -> Ledger:
-    """What earlier runs noted; empty when there is no file or it cannot be read."""
+    """What earlier runs noted; empty when there is no note or it cannot be read."""
+    noted = notes.read(NOTE)
     try:
-        noted = json.loads(_file().read_text())
         return {uid: Attempt(*entry) for uid, entry in noted.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (AttributeError, TypeError):
         return {}
 
 
 def write(ledger: Ledger) -> None:
-    path = _file()
-    fresh = path.with_suffix(f".{os.getpid()}")
-    try:
-        fresh.write_text(json.dumps({uid: [entry.hash, entry.failures, entry.due] for uid, entry in ledger.items()}))
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
+    notes.write(NOTE, {uid: [entry.hash, entry.failures, entry.due] for uid, entry in ledger.items()})
 
 
 def due(work: Work, ledger: Ledger, clock: float) -> Work:

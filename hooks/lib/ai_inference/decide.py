@@ -101,6 +101,8 @@ class Work:
     nudges: tuple[Nudge, ...]
     stranded: tuple[tuple[Order, Replica], ...]
     """Replicas that kube-scheduler finds no device for, though the current plan has room for them."""
+    busy: frozenset[Key]
+    """Orders that any of this is for."""
 
 
 def work(world: World, templates: str) -> Work:
@@ -115,6 +117,7 @@ def work(world: World, templates: str) -> Work:
     deletes: list[Delete] = []
     nudges: list[Nudge] = []
     without_device: list[tuple[Order, Replica]] = []
+    busy: set[Key] = set()
     for order in world.orders:
         if order.deleting:
             continue
@@ -126,19 +129,21 @@ def work(world: World, templates: str) -> Work:
             continue
         if apply is not None:
             wanted_by_key[order.key] = apply
-        if apply is not None and differs(apply):
-            applies.append(apply)
-        elif workload is not None:
-            scale = clamped(order, workload)
-            if scale is not None:
-                scales.append((order, scale))
-            without_device += ((order, pod) for pod in stranded(world, order, workload))
-        if workload is not None:
-            deletes += never_served(world, order, workload)
-            nudges += refused_by_controllers(world, order, workload)
+        differing = [apply] if apply is not None and differs(apply) else []
+        scale = clamped(order, workload) if workload is not None and not differing else None
+        waiting = stranded(world, order, workload) if workload is not None and not differing else ()
+        former = never_served(world, order, workload) if workload is not None else ()
+        refusing = refused_by_controllers(world, order, workload) if workload is not None else ()
+        applies += differing
+        scales += [(order, scale)] if scale is not None else []
+        deletes += former
+        nudges += refusing
+        without_device += ((order, pod) for pod in waiting)
+        if differing or scale is not None or former or refusing or waiting:
+            busy.add(order.key)
     applies.sort(key=lambda item: -(_ready(world, item.order)))
-    return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales),
-                deletes=tuple(deletes), nudges=tuple(nudges), stranded=tuple(without_device))  # fmt: skip
+    return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales), deletes=tuple(deletes),
+                nudges=tuple(nudges), stranded=tuple(without_device), busy=frozenset(busy))  # fmt: skip
 
 
 def wanted(world: World, order: Order, templates: str, *, always: bool = True) -> Apply | None:

@@ -18,23 +18,39 @@ from lib.ai_inference import names
 _META: Final = f"""
   namespace: (.metadata.namespace // ""), name: .metadata.name, uid: .metadata.uid,
   deleting: (.metadata.deletionTimestamp != null),
-  order: (.metadata.labels["{names.ORDER}"] // null),
   orderUid: (.metadata.annotations["{names.ORDER_UID}"] // null),
   hash: (.metadata.annotations["{names.HASH}"] // null)"""
 
-# What is deep is kept as text: the operator writes out every snapshot for every run, and texts cost it little.
-_ORDER: Final = """{
+
+def _record(order: str, record: str) -> str:
+    """What belongs to an order is kept as a text under the order's key (null: nobody's).
+
+    The operator writes out every snapshot for every run, and texts cost it little; a run reads only the texts of the
+    orders in which something changed.
+    """
+    return f"{{order: ({order}), record: ({record} | tojson)}}"
+
+
+def _labelled(record: str) -> str:
+    order = f'.metadata.labels["{names.ORDER}"]'
+    return _record(f'if {order} == null then null else (.metadata.namespace // "") + "/" + {order} end', record)
+
+
+_ORDER: Final = _record(
+    '.metadata.namespace + "/" + .metadata.name',
+    """{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid, generation: (.metadata.generation // 0),
   deleting: (.metadata.deletionTimestamp != null), created: (.metadata.creationTimestamp // ""),
-  spec: (.spec // {} | tojson), plan: (.status.plan // null | tojson), status: ((.status // {}) | del(.plan) | tojson)
-}"""
+  spec: (.spec // {}), plan: (.status.plan // null), status: ((.status // {}) | del(.plan))
+}""",
+)
 
 _CLASS: Final = """{
   name: .metadata.name, uid: .metadata.uid, generation: (.metadata.generation // 0),
   deleting: (.metadata.deletionTimestamp != null), spec: (.spec // {}), status: (.status // {})
 }"""
 
-_WORKLOAD: Final = f"""{{{_META},
+_WORKLOAD: Final = _labelled(f"""{{{_META},
   edit: (.metadata.annotations["{names.EDIT}"] // null),
   pod: (.metadata.annotations["{names.POD}"] // null),
   inputs: (.metadata.annotations["{names.INPUTS}"] // null),
@@ -50,16 +66,15 @@ _WORKLOAD: Final = f"""{{{_META},
   storage: ([.spec.volumeClaimTemplates[]? | select(.metadata.name == "{names.VOLUME}")
     | {{apiVersion: "v1", kind: "PersistentVolumeClaim",
         metadata: (.metadata | {{name, labels: (.labels // {{}}), ownerReferences: (.ownerReferences // [])}}),
-        spec: .spec}}][0] // null | tojson)
-}}"""
+        spec: .spec}}][0] // null)
+}}""")
 
 _UNSCHEDULABLE: Final = """.status.conditions[]?
     | select(.type == "PodScheduled" and .status == "False" and .reason == "Unschedulable")"""
 
-_POD: Final = f"""{{
+_POD: Final = _labelled(f"""{{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid,
   deleting: (.metadata.deletionTimestamp != null),
-  order: (.metadata.labels["{names.ORDER}"] // null),
   owner: ([.metadata.ownerReferences[]? | select(.controller == true) | .uid][0] // null),
   release: (.metadata.labels["{names.RELEASE}"] // null),
   revision: (.metadata.labels["controller-revision-hash"] // null),
@@ -73,7 +88,7 @@ _POD: Final = f"""{{
   waiting: ([(.status.initContainerStatuses[]?, .status.containerStatuses[]?) | select(.state.waiting.reason != null)
     | select(.state.waiting.reason != "PodInitializing" and .state.waiting.reason != "ContainerCreating")
     | "\\(.name): \\(.state.waiting.reason)"][0] // null)
-}}"""
+}}""")
 
 _EVENT: Final = """{
   namespace: .metadata.namespace, name: .metadata.name,
@@ -140,8 +155,13 @@ WORKLOADS: Final = Bound(
 
 def _standing(name: str, api_version: str, kind: str) -> Bound:
     return Bound(
-        name=name, api_version=api_version, kind=kind, labels=names.OURS, jq=f"{{{_META}}}", runs_when_added=False
-    )
+        name=name,
+        api_version=api_version,
+        kind=kind,
+        labels=names.OURS,
+        jq=_labelled(f"{{{_META}}}"),
+        runs_when_added=False,
+    )  # fmt: skip
 
 
 STANDING: Final = (
@@ -165,7 +185,9 @@ REFUSED_CLAIMS: Final = Bound(
 )  # fmt: skip
 NAMESPACES: Final = Bound(name="namespaces", api_version="v1", kind="Namespace", jq=_NAMESPACE, runs_when_added=False)
 
-BOUND: Final = (ORDERS, CLASSES, WORKLOADS, *STANDING, PODS, REFUSED_PODS, REFUSED_CLAIMS, NAMESPACES)
+OF_ORDERS: Final = (ORDERS, WORKLOADS, *STANDING, PODS)
+"""Snapshots of records that each belong to one order; the order's own comes first."""
+BOUND: Final = (*OF_ORDERS, CLASSES, REFUSED_PODS, REFUSED_CLAIMS, NAMESPACES)
 """What `orders.py` watches."""
 
 PATHS: Final = {

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
-from lib.ai_inference.decide import Work
-from lib.ai_inference.world import World
+from lib.ai_inference.world import Order
 
 ORDERS: Final = "ai_inference_orders"
 DEVICES: Final = "ai_inference_devices"
@@ -19,10 +19,10 @@ def gauge(sink: Any, group: str, name: str, value: float, labels: dict[str, str]
     sink.collect({"name": name, "group": group, "action": "set", "value": value, "labels": labels})
 
 
-def orders(sink: Any, world: World, work: Work) -> None:
+def orders(sink: Any, every: Iterable[Order]) -> None:
     """Bounds, preemption and phase of every order, keyed by namespace and order."""
     sink.expire(ORDERS)
-    for order in world.orders:
+    for order in every:
         plan = order.planned or order.plan or {}
         name = {"namespace": order.namespace, "inference_service": order.name}
         phase = str(order.status.get("phase") or "Pending")

@@ -4,11 +4,14 @@
 """What one run of `orders.py` sees: typed records of its snapshots and of the values the platform supplies.
 
 Reading is total. Absent facts are None or empty, and an object that lacks what makes it ours (no label of an order) is
-left out: it cannot belong to any order's workload.
+left out: it cannot belong to any order's workload. Everything that an order is judged by is summed up in its digest
+first; of orders that are settled, by their digest, nothing more is read.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -149,6 +152,9 @@ class Platform:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     orders: tuple[Order, ...]
+    """Those that are not settled, by namespace and name."""
+    digests: Mapping[Key, str]
+    """Of every order, settled or not: the sum of what it is judged by."""
     classes: Mapping[str, ServiceClass]
     standing: Mapping[Key, tuple[Standing, ...]]
     replicas: Mapping[Key, tuple[Replica, ...]]
@@ -171,39 +177,78 @@ class World:
         return tuple(pod for pod in self.replicas.get(order.key, ()) if pod.owner == workload.uid)
 
 
-def read(snapshots: Mapping[str, Sequence[Json]], values: Json) -> World:
-    """The world of one run, from filter results and the module's values."""
+def read(
+    snapshots: Mapping[str, Sequence[Json]], values: Json, settled: Mapping[Key, str] | None = None, rules: str = ""
+) -> World:
+    """The world of one run, from filter results and the module's values.
 
-    def items(name: str) -> Iterable[Json]:
-        return (found for entry in snapshots.get(name, ()) if isinstance(found := entry.get("filterResult"), dict))
+    settled: digests of orders for which nothing was left to do; one that still has its digest is not read.
+    rules: a digest of what the orders are judged with, templates and code; it is part of every order's digest.
+    """
+    texts: dict[str, list[tuple[kinds.Bound, str]]] = defaultdict(list)
+    for bound in kinds.OF_ORDERS:
+        for item in _items(snapshots, bound):
+            # The order's own record comes first: without it nothing is done about what carries its label.
+            if item["order"] and (bound is kinds.ORDERS or item["order"] in texts):
+                texts[item["order"]].append((bound, item["record"]))
+    classes = {item["name"]: service_class(item) for item in _items(snapshots, kinds.CLASSES)}
+    events = [item for bound in (kinds.REFUSED_PODS, kinds.REFUSED_CLAIMS) for item in _items(snapshots, bound)]
+    terminating = frozenset(item["name"] for item in _items(snapshots, kinds.NAMESPACES) if item["terminating"])
+    supplied = platform(values)
+    shared = repr((rules, sorted(classes.items()), supplied.registry, sorted(supplied.digests.items()),
+                   supplied.cluster_domain))  # fmt: skip
 
+    @functools.cache
+    def around(namespace: str) -> str:
+        refusals = sorted(repr(item) for item in events if item["namespace"] == namespace)
+        return repr((shared, namespace in terminating, refusals))
+
+    digests: dict[Key, str] = {}
+    orders: list[Order] = []
     standing: dict[Key, list[Standing]] = defaultdict(list)
-    for item in items(kinds.WORKLOADS.name):
-        if item["order"]:
-            standing[item["namespace"], item["order"]].append(_workload(item))
-    for bound in kinds.STANDING:
-        for item in items(bound.name):
-            if item["order"]:
-                standing[item["namespace"], item["order"]].append(Standing(kind=bound.kind, **_common(item)))
     replicas: dict[Key, list[Replica]] = defaultdict(list)
-    for item in items(kinds.PODS.name):
-        if item["order"]:
-            replicas[item["namespace"], item["order"]].append(_replica(item))
+    for joined, found in texts.items():
+        namespace, _, name = joined.partition("/")
+        key = namespace, name
+        told = "\0".join([around(namespace), *(text for _, text in found)])
+        digests[key] = hashlib.sha256(told.encode()).hexdigest()[:32]
+        if settled is not None and settled.get(key) == digests[key]:
+            continue
+        for bound, text in found:
+            item = json.loads(text)
+            if bound is kinds.ORDERS:
+                orders.append(Order(**item))
+            elif bound is kinds.WORKLOADS:
+                standing[key].append(_workload(item))
+            elif bound is kinds.PODS:
+                replicas[key].append(_replica(item))
+            else:
+                standing[key].append(Standing(kind=bound.kind, **_common(item)))
     refused: dict[str, list[Refused]] = defaultdict(list)
-    for bound in (kinds.REFUSED_PODS, kinds.REFUSED_CLAIMS):
-        for item in items(bound.name):
-            refused[item["uid"]].append(
-                Refused(name=item["name"], subject_uid=item["uid"], message=item["message"], created=item["created"])
-            )
+    for item in events:
+        refused[item["uid"]].append(
+            Refused(name=item["name"], subject_uid=item["uid"], message=item["message"], created=item["created"])
+        )
     return World(
-        orders=tuple(sorted((_order(item) for item in items(kinds.ORDERS.name)), key=lambda order: order.key)),
-        classes={item["name"]: service_class(item) for item in items(kinds.CLASSES.name)},
-        standing={key: tuple(found) for key, found in standing.items()},
-        replicas={key: tuple(sorted(found, key=lambda pod: pod.name)) for key, found in replicas.items()},
-        refused={uid: tuple(sorted(found, key=lambda event: event.created)) for uid, found in refused.items()},
-        terminating=frozenset(item["name"] for item in items(kinds.NAMESPACES.name) if item["terminating"]),
-        platform=platform(values),
+        orders=tuple(sorted(orders, key=lambda order: order.key)),
+        digests=digests,
+        classes=classes,
+        standing={key: tuple(items) for key, items in standing.items()},
+        replicas={key: tuple(sorted(pods, key=lambda pod: pod.name)) for key, pods in replicas.items()},
+        refused={uid: tuple(sorted(items, key=lambda event: event.created)) for uid, items in refused.items()},
+        terminating=terminating,
+        platform=supplied,
     )
+
+
+def every_order(snapshots: Mapping[str, Sequence[Json]]) -> tuple[Order, ...]:
+    """All orders, settled or not, by namespace and name."""
+    orders = (Order(**json.loads(item["record"])) for item in _items(snapshots, kinds.ORDERS))
+    return tuple(sorted(orders, key=lambda order: order.key))
+
+
+def _items(snapshots: Mapping[str, Sequence[Json]], bound: kinds.Bound) -> Iterable[Json]:
+    return (found for entry in snapshots.get(bound.name, ()) if isinstance(found := entry.get("filterResult"), dict))
 
 
 def service_class(item: Json) -> ServiceClass:
@@ -225,15 +270,6 @@ def platform(values: Json) -> Platform:
         digests=(images.get("digests") or {}).get("aiInference") or {},
         cluster_domain=(given.get("discovery") or {}).get("clusterDomain") or "cluster.local",
     )
-
-
-def _order(item: Json) -> Order:
-    return Order(
-        namespace=item["namespace"], name=item["name"], uid=item["uid"], generation=item["generation"],
-        deleting=item["deleting"],
-        spec=json.loads(item["spec"]), plan=json.loads(item["plan"]), status=json.loads(item["status"]),
-        created=item["created"],
-    )  # fmt: skip
 
 
 def _common(item: Json) -> dict[str, Any]:
@@ -262,7 +298,7 @@ def _workload(item: Json) -> Workload:
     )
     return Workload(
         kind="StatefulSet", **_common(item), **{name: item[name] for name in same},
-        storage=json.loads(item["storage"]), blocked=blocked,
+        storage=item["storage"], blocked=blocked,
     )  # fmt: skip
 
 
