@@ -576,6 +576,26 @@ def claims_of(plan: OrderPlan) -> list[Object]:
     return found
 
 
+def volume(order: str, node: str, *, ordinal: int = 0, namespace: str = "team-a") -> list[Object]:
+    """The model volume of a replica, which only `node` reaches, and its claim."""
+    affinity = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    name = f"{namespace}-{order}-{ordinal}"
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": f"storage-{order}-{ordinal}", "namespace": namespace, "labels": {ORDER_LABEL: order}},
+            "spec": {"volumeName": name},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [affinity]}}},
+        },
+    ]
+
+
 def written(objects: Iterable[Object], plan: Plan) -> list[Object]:
     """The objects with every order's `status.plan` as the planner would write it."""
     plans = {(item.key.namespace, item.key.name): wire.plan_status(item) for item in plan.orders}

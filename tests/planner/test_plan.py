@@ -323,31 +323,13 @@ def test_devices_of_two_nodes_are_never_put_together() -> None:
 # T12
 
 
-def volume(order: str, node: str) -> list[Object]:
-    affinity = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": f"storage-{order}-0", "namespace": "team-a", "labels": {ORDER_LABEL: order}},
-            "spec": {"volumeName": f"pv-{order}"},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"pv-{order}"},
-            "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [affinity]}}},
-        },
-    ]
-
-
 def test_a_volume_that_holds_the_order_to_a_full_node_is_the_reason() -> None:
     world = (
         build.any_device(),
         build.service_class(sharing=["Dedicated"]),
         build.l4_24g(1, "node-1"),
         build.l4_24g(1, "node-2"),
-        volume("o", "node-1"),
+        build.volume("o", "node-1"),
         build.order("o", model="Qwen/Qwen3-1.7B", hub=True),
     )
     busy = build.claim("busy", [(build.NVIDIA, "node-1", "gpu-0")])

@@ -36,12 +36,14 @@ def _labelled(record: str) -> str:
     return _record(f'if {order} == null then null else (.metadata.namespace // "") + "/" + {order} end', record)
 
 
+# How the planner sized the model, and what it might have chosen instead, is for people.
 _ORDER: Final = _record(
     '.metadata.namespace + "/" + .metadata.name',
     """{
   namespace: .metadata.namespace, name: .metadata.name, uid: .metadata.uid, generation: (.metadata.generation // 0),
   deleting: (.metadata.deletionTimestamp != null), created: (.metadata.creationTimestamp // ""),
-  spec: (.spec // {}), plan: (.status.plan // null), status: ((.status // {}) | del(.plan))
+  spec: (.spec // {}), plan: (.status.plan // null | del(.alternatives, .sizing)),
+  status: ((.status // {}) | del(.plan))
 }""",
 )
 

@@ -48,7 +48,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
-_NOT_RENDERED: Final = frozenset({"observedGeneration", "message", "reason", "sizing", "preemption", "alternatives"})
+_NOT_RENDERED: Final = frozenset({"observedGeneration", "message", "reason", "preemption"})
 """What a plan says and no value is made from."""
 
 

@@ -6,8 +6,9 @@
 `Kept.plan` gives the answer of `plan.plan` to the same snapshot, byte by byte (a law says so), and pays for what
 changed since the last one:
 
-1. orders that came or went, while everybody else's plan stands as it was told: only they are considered, and whoever
-   waits for room; the cluster is neither read nor walked;
+1. orders that came or went, and claims and model volumes of orders that keep their seats all the same (a planned
+   replica came to life, a claim went after its order), while everybody else's plan stands as it was told: only they are
+   considered, and whoever waits for room; the cluster is neither read nor walked;
 2. any other change of orders, claims, classes, models or volumes: every order is retained and filled again, on the
    devices, verdicts and offers that are known;
 3. changed devices, device classes, taints or nodes: all from the beginning.
@@ -18,22 +19,29 @@ alone, for whoever knows what changed: its decisions count as written the moment
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from planner import inventory, launches, modelfacts, packing, recipe
 from planner.candidates import Offer
-from planner.dra import DeviceId
+from planner.dra import Amount, DeviceId
+from planner.holders import Holders
+from planner.inventory import Hold, Inventory
 from planner.model import ClassVerdict, Decision, Key, Order, OrderPlan, Plan, Snapshot
 from planner.plan import Planning
-from planner.works import Replica, Work, order_of
+from planner.works import Replica, Work, order_of, standing, use_of
 
 MOST_REMEMBERED: Final = 400_000
 """States and verdicts kept in mind before everything is begun anew (some 200 MiB)."""
 
-IMMATERIAL: Final = ("now", "orders", "claims")
-"""Parts of a snapshot that may differ while orders come and go: no decision reads the time."""
+FOLLOWED: Final = ("now", "orders", "claims", "volumes")
+"""Parts of a snapshot that may differ from one step to the next: no decision reads the time."""
+
+
+Sit = tuple[str, tuple[DeviceId, ...], tuple[tuple[str, Amount], ...] | None]
+"""Node and devices of a replica, and how much it holds of each (None: all)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,7 +141,7 @@ class Running(Planning):
             answer, earlier = self.answer(work), told.get(key)
             self.answers[key] = earlier if earlier is not None and earlier == answer else answer
         self._classes = super().classes()
-        self._claimed = {order for order in map(order_of, self.inventory.holds) if order is not None}
+        self._claimed = self._labels()
         """Orders that some claim is labelled with."""
         self._open: dict[Key, None] = {}
         """Orders that get another try whenever something changes: they wait for a seat, or may have more."""
@@ -178,7 +186,7 @@ class Running(Planning):
     def follow(self, snapshot: Snapshot) -> bool:
         """Become the planning of `snapshot` by a step; False: it takes more, and this planning is good for nothing else
         than to be taken over from."""
-        if not self._local or not self._differs_in_orders_only(snapshot):
+        if not self._local or not self._devices_and_rules_stand(snapshot):
             return False
         there = {order.key: order for order in snapshot.orders if not order.deleting and not self._ends(order)}
         gone = [key for key in self.works if key not in there]
@@ -196,15 +204,18 @@ class Running(Planning):
                     return False
             else:
                 return False
-        if not self._may_step(added, gone) or not self._settle_moved(gone):
+        if not self._settle_moved(gone):
             return False
-        self._step(added, gone)
+        version = self._leave(gone)
+        if not self._hold(snapshot) or not self._may_come(added):
+            return False
+        self._step(added, version)
         self.snapshot = snapshot
         return True
 
     def change(self, added: Sequence[Order], gone: Sequence[Key]) -> Mapping[Key, OrderPlan] | None:
         """The plans that changed after orders came and went, all earlier ones being written; None: it takes more."""
-        if not self._local or not self._may_step(added, gone):
+        if not self._local or any(key not in self.works for key in gone) or not self._may_come(added, gone):
             return None
         unwritten, self._unwritten = sorted(self._unwritten), set()  # anew: walking a set costs what it once held
         for key in unwritten:
@@ -216,30 +227,103 @@ class Running(Planning):
         if not self._settle_moved(gone):
             self._local = False
             return None
-        return self._step(added, gone)
+        return self._step(added, self._leave(gone))
 
     def _settle_moved(self, gone: Sequence[Key]) -> bool:
         """Orders that lost a seat and got it back hold their seats in another order than their plan tells."""
         return all(self._settle(self.works[key]) for key in sorted(self._shuffled) if key not in gone)
 
-    def _differs_in_orders_only(self, snapshot: Snapshot) -> bool:
+    def _devices_and_rules_stand(self, snapshot: Snapshot) -> bool:
         mine = self.snapshot
-        if any(
-            getattr(mine, name) != getattr(snapshot, name)
+        return all(
+            getattr(mine, name) == getattr(snapshot, name)
             for name in Snapshot.__dataclass_fields__
-            if name not in IMMATERIAL
-        ):
-            return False
-        return mine.claims == snapshot.claims or self.inventory.holds == inventory.holds_of(snapshot.claims)
+            if name not in FOLLOWED
+        )
 
-    def _may_step(self, added: Sequence[Order], gone: Sequence[Key]) -> bool:
-        """Nobody holds anything for those who come and go, and those who come have no plan that would be retained."""
-        return all(key in self.works and key not in self._claimed for key in gone) and not any(
+    def _may_come(self, added: Sequence[Order], gone: Sequence[Key] = ()) -> bool:
+        """Nobody holds anything for those who come, and they have no plan that would be retained."""
+        return not any(
             order.key in self._claimed
             or (order.key in self.works and order.key not in gone)
             or (order.plan is not None and order.plan.decision is Decision.PLACED)
             for order in added
         )
+
+    def _labels(self) -> frozenset[Key]:
+        return frozenset(order for order in map(order_of, self.inventory.holds) if order is not None)
+
+    def _hold(self, snapshot: Snapshot) -> bool:
+        """Claims and model volumes are those of `snapshot`; False: somebody's seat is not certain to stay as it is.
+
+        An order of which one changed is retained again, as in a planning of all: nobody is seated anew meanwhile, so
+        everybody else would keep the seats that they have.
+        """
+        pinned = self.seating.pin(snapshot.volumes) if snapshot.volumes != self.snapshot.volumes else []
+        if any(len(self.works[key].replicas) < self.works[key].most for key in pinned if key in self.works):
+            return False  # where it may still go changed as well
+        now = self.inventory
+        if self.snapshot.claims != snapshot.claims:
+            now = inventory.held_by(now, snapshot.claims)
+        elif not pinned:
+            return True
+        old, new = _changed(self.inventory, now)
+        orders = {*pinned, *(key for hold in (*old, *new) if (key := order_of(hold)) is not None)}
+        was = {key: self.works[key] for key in sorted(orders) if key in self.works}
+        if self._disputed((*old, *new)):
+            return False
+        uses = {hold.device: self.board.uses_of(hold.device) for hold in new}
+        seats = {key: _sits(work) for key, work in was.items()}
+        for work in was.values():
+            self.seating.rise(work)
+        for hold in old:
+            self.board.give_back((hold.device,), use_of(hold), None, None)
+        for hold in new:
+            self.board.take((hold.device,), use_of(hold), None, None)
+        if now is not self.inventory:
+            self.inventory = self.board.inventory = now
+            self.holders = Holders(self.seating)
+            self._claimed = self._labels()
+        # What a claim holds anew has to be what was planned for it: others may sit on the rest.
+        return self._retain_again(was, seats) and all(self.board.uses_of(name) == use for name, use in uses.items())
+
+    def _disputed(self, holds: Iterable[Hold]) -> bool:
+        """Holders of some card of these holds need different sharing strategies: then it matters who came first."""
+        needs: dict[str, set[str | None]] = {}
+        for hold in holds:
+            for device in self.board.neighbours(hold.device):
+                stands, _ = self.board.ledger.strategies.get(device.card, (None, 0))
+                others = (other.strategy for other in self.inventory.holders.get(device.id, ()))
+                needs.setdefault(device.card, {None}).update((hold.strategy, stands, *others))
+        return any(len(found) > 2 for found in needs.values())
+
+    def _retain_again(self, was: Mapping[Key, Work], seats: Mapping[Key, Counter[Sit]]) -> bool:
+        """Orders that rose sit again by their claims and plans; False: not all of them as before."""
+        claims = standing([hold for hold in self.inventory.holds if order_of(hold) in was])
+        fresh = [Work(order=work.order) for work in was.values()]
+        for work in fresh:
+            self.works[work.order.key] = work
+            self.retention.resolve(work, claims.get(work.order.key, ()))
+        for work in fresh:
+            self.retention.retain_held(work)
+        for upto in ("least", "most"):
+            for work in fresh:
+                self.retention.retain_planned(work, getattr(work, upto))
+        for work in fresh:
+            key = work.order.key
+            if work.kept or work.outgoing or work.offer != was[key].offer or _sits(work) != seats[key]:
+                return False
+            answer = self.answer(work)
+            if self.answers[key] != answer:
+                self.answers[key] = answer
+            if carries(work.order.plan, answer):
+                self._unwritten.discard(key)
+            else:
+                self._unwritten.add(key)
+            self._shuffled.discard(key)
+            self.seating.moved.pop(key, None)
+            self._file(work)
+        return True
 
     def _settle(self, work: Work) -> bool:
         """As the order would be retained from the plan that it carries now; False: not certain to be the same."""
@@ -261,7 +345,7 @@ class Running(Planning):
         for replica in work.replicas:
             by_devices.setdefault(replica.seat.devices, []).append(replica)
         groups = [tuple(sorted(plan.devices[start : start + size])) for start in range(0, len(plan.devices), size)]
-        if len(groups) != len(work.replicas) or not all(by_devices.get(group) for group in groups):
+        if Counter(groups) != {devices: len(replicas) for devices, replicas in by_devices.items()}:
             return False
         work.replicas = [by_devices[group].pop() for group in groups]
         for number, replica in enumerate(work.replicas):
@@ -278,11 +362,16 @@ class Running(Planning):
             self._same[known] = self.retention.previous_offer(work, plan, same=True) == offer
         return self._same[known]
 
-    def _step(self, added: Sequence[Order], gone: Sequence[Key]) -> Mapping[Key, OrderPlan]:
+    def _leave(self, gone: Sequence[Key]) -> int:
+        """Orders go; the board's version before. What their claims hold stays held until the claims are gone."""
         version = self.board.version
         self.seating.moved.clear()
         for key in gone:
             self._forget(key)
+        return version
+
+    def _step(self, added: Sequence[Order], version: int) -> Mapping[Key, OrderPlan]:
+        """The plans that changed once `added` came; `version` of the board, as it was when everybody was told."""
         fresh = []
         for order in added:
             work = self.works[order.key] = Work(order=order)
@@ -308,9 +397,7 @@ class Running(Planning):
         return told
 
     def _forget(self, key: Key) -> None:
-        work = self.works[key]
-        while work.replicas:
-            self.seating.unseat(work)
+        self.seating.rise(self.works[key])
         for kept in (self.works, self.answers, self._open, self._seatless, self.seating.moved):
             kept.pop(key, None)
         self._unwritten.discard(key)
@@ -327,6 +414,28 @@ class Running(Planning):
                 kept[key] = None
             else:
                 kept.pop(key, None)
+
+
+def _changed(before: Inventory, now: Inventory) -> tuple[list[Hold], list[Hold]]:
+    """What claims held that hold something else now, and what those and new ones hold."""
+    old, new = _by_claim(before.holds), _by_claim(now.holds)
+    claims = [claim for claim in {**old, **new} if old.get(claim) != new.get(claim)]
+    return [hold for claim in claims for hold, _ in old.get(claim, ())], [
+        hold for claim in claims for hold, _ in new.get(claim, ())
+    ]
+
+
+def _by_claim(holds: Iterable[Hold]) -> dict[tuple[str, str], list[tuple[Hold, Key | None]]]:
+    """What each claim (namespace, name) holds, and whose label it carries."""
+    found: dict[tuple[str, str], list[tuple[Hold, Key | None]]] = {}
+    for hold in holds:
+        found.setdefault((hold.namespace, hold.claim), []).append((hold, order_of(hold)))
+    return found
+
+
+def _sits(work: Work) -> Counter[Sit]:
+    """Where the order's replicas sit and what they hold, in no order."""
+    return Counter((replica.seat.node, replica.seat.devices, replica.use.amounts) for replica in work.replicas)
 
 
 def _asks(order: Order) -> Order:

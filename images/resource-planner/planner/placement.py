@@ -282,6 +282,16 @@ class Board:
 
     # --- questions
 
+    def uses_of(self, name: DeviceId) -> object:
+        """What is held of the device's card, strategies apart; equal while it is as much."""
+        index = self._card_of.get(name)
+        return None if index is None else self._key(self._cards[index])[:-1]
+
+    def neighbours(self, name: DeviceId) -> Sequence[Device]:
+        """The devices of the same card, the named one among them; empty: nobody publishes it."""
+        index = self._card_of.get(name)
+        return () if index is None else self._cards[index].devices
+
     def can_take(self, name: DeviceId, use: Use) -> bool:
         """One more such use of the device fits now, on a node that takes pods."""
         device = self.inventory.by_id.get(name)

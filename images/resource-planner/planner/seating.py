@@ -30,10 +30,16 @@ class Seating:
         """Orders that got or lost a seat since somebody last cleared this."""
         self._seated: dict[DeviceId, list[tuple[Key, Replica]]] = {}
         self._volumes: dict[Key, dict[int, frozenset[str]]] = {}
+        self.pin(volumes)
+
+    def pin(self, volumes: Iterable[Volume]) -> list[Key]:
+        """The standing model volumes are these; orders whose replicas may go elsewhere than before."""
+        before, self._volumes = self._volumes, {}
         for volume in volumes:
             ordinal = ordinal_of(volume.name)
             if volume.nodes is not None and ordinal is not None:
                 self._volumes.setdefault(volume.order, {})[ordinal] = frozenset(volume.nodes)
+        return sorted(key for key in {*before, *self._volumes} if before.get(key) != self._volumes.get(key))
 
     def seat(self, work: Work, seat: Seat, ordinal: int) -> None:
         """A new replica of the order takes `seat` by the order's offer."""
@@ -64,6 +70,16 @@ class Seating:
                 self._seated[name] = left
             else:
                 del self._seated[name]
+
+    def rise(self, work: Work) -> None:
+        """All replicas of the order leave their seats; what claims hold stays held."""
+        standing = [replica for replica in work.replicas if replica.seat.standing]
+        work.replicas = [replica for replica in work.replicas if not replica.seat.standing]
+        while work.replicas:
+            self.unseat(work)
+        for replica in standing:
+            self.board.give_back((), replica.use, replica.seat.node or None, replica.host)
+        self.generous.pop(work.order.key, None)
 
     def seated_on(self, device: DeviceId) -> Sequence[tuple[Key, Replica]]:
         """Who is planned on the device and not held by a claim yet."""
