@@ -67,7 +67,7 @@ bench-sizing: setup ## predicted bytes against the engine's own reports
 	@$(PY) -m benchmarks.sizing
 
 .PHONY: bench-latency
-bench-latency: setup ## seconds from kubectl apply to StatefulSet and to a scheduled pod, at 10, 100, 300 and again 10 standing orders
+bench-latency: setup ## seconds from kubectl apply to StatefulSet and to a scheduled pod, at 10, 100 and 300 standing orders
 	@$(PY) -m benchmarks.latency
 
 .PHONY: bench-packing

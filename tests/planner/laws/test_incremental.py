@@ -21,9 +21,7 @@ from tests import build
 from tests.build import Object
 from tests.planner.laws.worlds import devices_of, held_worlds
 
-law = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+law = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 EVENTS = (
     "written", "come", "go", "serve", "half", "free", "class", "node", "edit", "nothing",
     "bind", "unbind", "end", "stray", "spill", "delete", "relabel",
