@@ -47,6 +47,9 @@ log = logging.getLogger(__name__)
 LEASE: Final = "resource-planner"
 QUIET_SECONDS: Final = 0.05
 """Changes closer together than this are planned together …"""
+LULL_SECONDS: Final = 0.25
+"""… and than this when nobody waits for an answer to any of them: they are what becomes of a plan, step by step, and
+whoever makes these steps needs the machine …"""
 PATIENCE_SECONDS: Final = 0.5
 """… but none waits longer than this for others."""
 TICK_SECONDS: Final = 1.0
@@ -142,6 +145,8 @@ class Service(Generic[S]):
         self._backoff = Backoff(first=1.0, most=60.0)
         self._looked_up = time.monotonic()
         self._planned: tuple[int, tuple[str, ...]] | None = None
+        self._answered: int | None = None
+        """What was `asked` of the view when the last plan was begun."""
         self._planned_at: float | None = None
         self._measure_from: float | None = None
         """Since when the capacity in the metrics is of an older plan; None: it is of the last one."""
@@ -254,7 +259,7 @@ class Service(Generic[S]):
             state = self._state()
             if leads and (due or state != self._planned) and not self._waits():
                 if not due:
-                    self._settle()
+                    settle(self.view, self._answered)
                 retry_at = self._round()
                 quiet = False
             else:
@@ -277,19 +282,9 @@ class Service(Generic[S]):
     def _waits(self) -> bool:
         return bool(self.view.never_listed() or self.view.unsettled())
 
-    def _settle(self) -> None:
-        """Wait for a short silence, so that a burst of changes becomes one plan."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        count = self.view.count
-        while (left := end - time.monotonic()) > 0:
-            now = self.view.wait(count, min(QUIET_SECONDS, left))
-            if now == count:
-                return
-            count = now
-
     def _round(self) -> float | None:
         """Plan once and write; the monotonic time of the next try that is owed, None when nothing is."""
-        state = self._state()
+        state, self._answered = self._state(), self.view.asked
         started = time.monotonic()
         try:
             answer = self._brain.decide(self.snapshot())
@@ -321,6 +316,7 @@ class Service(Generic[S]):
         plans = self._writer.write(orders)
         # What we wrote ourselves is no reason to plan again; any other change is, also one that came meanwhile.
         self._planned = (state[0] + plans.news, state[1])
+        self._answered += plans.news
         classes = self._writer.write_classes(answer.get("classes") or {})
         self.metrics.writes.inc(plans.written)
         if plans.written or plans.failed or classes.written or classes.failed:
@@ -398,6 +394,20 @@ class Service(Generic[S]):
             restarts.add_metric((watch.resource.kind,), watch.restarts)
             lists.add_metric((watch.resource.kind,), watch.relists)
         return [age, contact, objects, readable, restarts, lists]
+
+
+def settle(view: View, answered: int | None) -> None:
+    """Wait for a short silence, so that a burst of changes becomes one plan.
+
+    answered: what was `asked` of the view when the last plan was begun; None: there was none.
+    """
+    end = time.monotonic() + PATIENCE_SECONDS
+    count = view.count
+    while (left := end - time.monotonic()) > 0:
+        now = view.wait(count, min(LULL_SECONDS if view.asked == answered else QUIET_SECONDS, left))
+        if now == count:
+            return
+        count = now
 
 
 def brain() -> Brain[Seen]:

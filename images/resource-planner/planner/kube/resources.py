@@ -134,6 +134,8 @@ class Resource:
     keep: Callable[[Object], dict[str, Any]]
     optional: bool = False
     """True: a server that does not know the kind is a fact (`absent`), not a failure."""
+    asks: bool = False
+    """True: who changes such an object waits for an answer. The others tell what became of earlier answers."""
     page: int = 500
     """Objects in one page of the first list."""
     query: Mapping[str, str]
@@ -154,20 +156,23 @@ def _resource(
     keep: Callable[[Object], dict[str, Any]],
     *versions: str,
     optional: bool = False,
+    asks: bool = False,
     page: int = 500,
     **query: str,
 ) -> Resource:
-    return Resource(kind=kind, plural=plural, versions=versions, keep=keep, optional=optional, page=page, query=query)
+    return Resource(
+        kind=kind, plural=plural, versions=versions, keep=keep, optional=optional, asks=asks, page=page, query=query
+    )
 
 
 OWN: Final = "ai.deckhouse.io/v1alpha1"
 
-ORDERS: Final = _resource("InferenceService", "inferenceservices", _order, OWN)
+ORDERS: Final = _resource("InferenceService", "inferenceservices", _order, OWN, asks=True)
 
 # A slice holds up to 128 devices (about 100 KiB of JSON), hence the small page.
 ALWAYS: Final = (
     ORDERS,
-    _resource("InferenceServiceClass", "inferenceserviceclasses", _spec_only, OWN),
+    _resource("InferenceServiceClass", "inferenceserviceclasses", _spec_only, OWN, asks=True),
     _resource("ResourceSlice", "resourceslices", _spec_only, "resource.k8s.io/v1", page=100),
     _resource("DeviceClass", "deviceclasses", _spec_only, "resource.k8s.io/v1"),
     _resource("ResourceClaim", "resourceclaims", _claim, "resource.k8s.io/v1"),

@@ -77,6 +77,7 @@ class View:
         self._shelves = {resource.kind: _Shelf() for resource in resources}
         self._changed = threading.Condition()
         self._count = 0
+        self._asked = 0
         self._changed_at = clock()
 
     # What watches and the writer report.
@@ -99,7 +100,7 @@ class View:
             settled = shelf.standing is Standing.SYNCED
             self._settle(shelf, Standing.SYNCED)
             if not (same and settled):
-                self._notify()
+                self._notify(resource)
 
     def put(self, resource: Resource, raw: Object, version: str) -> bool:
         """One object, new or changed: whether it told anything new.
@@ -116,14 +117,14 @@ class View:
                 objects[key] = (number, old[1])
                 return False
             objects[key] = (number, new)
-            self._notify()
+            self._notify(resource)
             return True
 
     def remove(self, resource: Resource, raw: Object) -> None:
         """One object is gone."""
         with self._changed:
             if self._shelves[resource.kind].objects.pop(_key(raw), None) is not None:
-                self._notify()
+                self._notify(resource)
 
     def standing(self, resource: Resource, standing: Standing, detail: str = "") -> None:
         """The kind's watch stands, fails or learnt that the kind is not served (`detail`: why)."""
@@ -142,14 +143,16 @@ class View:
                 if standing is Standing.ABSENT:
                     shelf.objects = {}
             if before is not shelf.standing:
-                self._notify()
+                self._notify(resource)
 
     @staticmethod
     def _settle(shelf: _Shelf, standing: Standing) -> None:
         shelf.standing, shelf.failing_since, shelf.detail = standing, None, ""
 
-    def _notify(self) -> None:
+    def _notify(self, resource: Resource | None = None) -> None:
         self._count += 1
+        if resource is None or resource.asks:
+            self._asked += 1
         self._changed_at = self._clock()
         self._changed.notify_all()
 
@@ -159,6 +162,11 @@ class View:
     def count(self) -> int:
         """Grows with every change that can matter to a plan."""
         return self._count
+
+    @property
+    def asked(self) -> int:
+        """Grows with those of these changes that somebody waits for an answer to."""
+        return self._asked
 
     def wait(self, seen: int, seconds: float) -> int:
         """The change count, as soon as it differs from `seen` or after `seconds`."""
