@@ -27,8 +27,8 @@ CONFIG = {
 
 
 def main(ctx: hook.Context) -> None:
-    quiet = settled.read()
-    seen = world.read(ctx.snapshots, ctx.values, quiet, settled.rules())
+    before = settled.read()
+    seen = world.read(ctx.snapshots, ctx.values, before, settled.rules())
     work = decide.work(seen, render.templates_digest())
     ledger = attempts.read()
     due = attempts.due(work, ledger, time.time())
@@ -42,7 +42,7 @@ def main(ctx: hook.Context) -> None:
     statuses, records = decide.reports(seen, work, outcomes, now, left)
     if statuses or records:
         execute.report(statuses, records)
-    settled.write(settled.after(seen, work, statuses, records, now), quiet)
+    settled.write(settled.after(seen, work, statuses, records, now), before)
     if not (outcomes or statuses):
         # What a run writes makes another one: the operator's work on a thousand series waits for the last of them.
         metrics.orders(ctx.metrics, world.every_order(ctx.snapshots))

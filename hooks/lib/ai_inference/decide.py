@@ -9,7 +9,7 @@ order that is not placed at present, or whose plan is of an earlier generation, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -117,6 +117,7 @@ def work(world: World, templates: str) -> Work:
     deletes: list[Delete] = []
     nudges: list[Nudge] = []
     without_device: list[tuple[Order, Replica]] = []
+    found: tuple[Sized, ...] = (applies, scales, deletes, nudges, without_device)
     busy: set[Key] = set()
     for order in world.orders:
         if order.deleting:
@@ -129,17 +130,18 @@ def work(world: World, templates: str) -> Work:
             continue
         if apply is not None:
             wanted_by_key[order.key] = apply
-        differing = [apply] if apply is not None and differs(apply) else []
-        scale = clamped(order, workload) if workload is not None and not differing else None
-        waiting = stranded(world, order, workload) if workload is not None and not differing else ()
-        former = never_served(world, order, workload) if workload is not None else ()
-        refusing = refused_by_controllers(world, order, workload) if workload is not None else ()
-        applies += differing
-        scales += [(order, scale)] if scale is not None else []
-        deletes += former
-        nudges += refusing
-        without_device += ((order, pod) for pod in waiting)
-        if differing or scale is not None or former or refusing or waiting:
+        before = sum(map(len, found))
+        if apply is not None and differs(apply):
+            applies.append(apply)
+        elif workload is not None:
+            scale = clamped(order, workload)
+            if scale is not None:
+                scales.append((order, scale))
+            without_device += ((order, pod) for pod in stranded(world, order, workload))
+        if workload is not None:
+            deletes += never_served(world, order, workload)
+            nudges += refused_by_controllers(world, order, workload)
+        if sum(map(len, found)) > before:
             busy.add(order.key)
     applies.sort(key=lambda item: -(_ready(world, item.order)))
     return Work(wanted=wanted_by_key, unfit=unfit, applies=tuple(applies), scales=tuple(scales), deletes=tuple(deletes),

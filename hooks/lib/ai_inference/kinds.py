@@ -163,7 +163,7 @@ def _standing(name: str, api_version: str, kind: str) -> Bound:
         labels=names.OURS,
         jq=_labelled(f"{{{_META}}}"),
         runs_when_added=False,
-    )  # fmt: skip
+    )
 
 
 STANDING: Final = (

@@ -53,8 +53,13 @@ def invalid(order_values: Mapping[str, Any]) -> str | None:
 @functools.cache
 def templates_digest() -> str:
     """A digest of the order templates: it changes exactly when the same values may render differently."""
+    return files_digest(_files())
+
+
+def files_digest(files: Mapping[str, bytes]) -> str:
+    """Sixteen hex digits of the contents of files, by their names in the given order."""
     content = hashlib.sha256()
-    for name, data in _files().items():
+    for name, data in files.items():
         content.update(name.encode() + b"\0" + data + b"\0")
     return content.hexdigest()[:16]
 

@@ -11,7 +11,6 @@ settled.
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
@@ -53,7 +52,5 @@ def after(
 @functools.cache
 def rules() -> str:
     """A digest of what orders are judged with: the templates and the code of the hooks themselves."""
-    content = hashlib.sha256(render.templates_digest().encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return content.hexdigest()[:16]
+    code = {path.name: path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))}
+    return render.files_digest({"templates": render.templates_digest().encode(), **code})

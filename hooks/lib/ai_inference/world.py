@@ -201,7 +201,7 @@ def read(
     @functools.cache
     def around(namespace: str) -> str:
         refusals = sorted(repr(item) for item in events if item["namespace"] == namespace)
-        return repr((shared, namespace in terminating, refusals))
+        return _digest(repr((shared, namespace in terminating, refusals)))
 
     digests: dict[Key, str] = {}
     orders: list[Order] = []
@@ -210,8 +210,7 @@ def read(
     for joined, found in texts.items():
         namespace, _, name = joined.partition("/")
         key = namespace, name
-        told = "\0".join([around(namespace), *(text for _, text in found)])
-        digests[key] = hashlib.sha256(told.encode()).hexdigest()[:32]
+        digests[key] = _digest("\0".join([around(namespace), *(text for _, text in found)]))
         if settled is not None and settled.get(key) == digests[key]:
             continue
         for bound, text in found:
@@ -245,6 +244,10 @@ def every_order(snapshots: Mapping[str, Sequence[Json]]) -> tuple[Order, ...]:
     """All orders, settled or not, by namespace and name."""
     orders = (Order(**json.loads(item["record"])) for item in _items(snapshots, kinds.ORDERS))
     return tuple(sorted(orders, key=lambda order: order.key))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _items(snapshots: Mapping[str, Sequence[Json]], bound: kinds.Bound) -> Iterable[Json]:

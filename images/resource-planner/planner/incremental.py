@@ -39,7 +39,6 @@ MOST_REMEMBERED: Final = 400_000
 FOLLOWED: Final = ("now", "orders", "claims", "volumes")
 """Parts of a snapshot that may differ from one step to the next: no decision reads the time."""
 
-
 Sit = tuple[str, tuple[DeviceId, ...], tuple[tuple[str, Amount], ...] | None]
 """Node and devices of a replica, and how much it holds of each (None: all)."""
 
@@ -299,16 +298,9 @@ class Running(Planning):
 
     def _retain_again(self, was: Mapping[Key, Work], seats: Mapping[Key, Counter[Sit]]) -> bool:
         """Orders that rose sit again by their claims and plans; False: not all of them as before."""
-        claims = standing([hold for hold in self.inventory.holds if order_of(hold) in was])
-        fresh = [Work(order=work.order) for work in was.values()]
-        for work in fresh:
-            self.works[work.order.key] = work
-            self.retention.resolve(work, claims.get(work.order.key, ()))
-        for work in fresh:
-            self.retention.retain_held(work)
-        for upto in ("least", "most"):
-            for work in fresh:
-                self.retention.retain_planned(work, getattr(work, upto))
+        fresh = sorted((Work(order=work.order) for work in was.values()), key=lambda work: work.age)
+        self.works |= {work.order.key: work for work in fresh}
+        self._retain(fresh, standing([hold for hold in self.inventory.holds if order_of(hold) in was]))
         for work in fresh:
             key = work.order.key
             if work.kept or work.outgoing or work.offer != was[key].offer or _sits(work) != seats[key]:

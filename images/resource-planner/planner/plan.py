@@ -18,7 +18,7 @@ retain first, then fill. In this order,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from planner import explanation, inventory, launches, occupancy, recipe, resolution, verdicts, works
@@ -100,7 +100,12 @@ class Planning:
         )
 
     def _decide(self, by_age: Sequence[Work]) -> None:
-        standing = works.standing(self.inventory.holds)
+        self._retain(by_age, works.standing(self.inventory.holds))
+        self._placed_anew = self.filling.entitled([work for work in by_age if self.filling.missing(work) > 0])
+        self.filling.elastic(by_age)
+
+    def _retain(self, by_age: Sequence[Work], standing: Mapping[Key, Sequence[works.Standing]]) -> None:
+        """Bring orders without any seat to where they stood; `standing`: their claims."""
         for work in by_age:
             self.retention.resolve(work, standing.get(work.order.key, ()))
         for work in by_age:
@@ -115,8 +120,6 @@ class Planning:
             if work.retained and not work.replicas:
                 # Nothing is left of what was planned and nothing serves: any offer will do again.
                 work.offer, work.retained = None, False
-        self._placed_anew = self.filling.entitled([work for work in by_age if self.filling.missing(work) > 0])
-        self.filling.elastic(by_age)
 
     # --- the answer
 
